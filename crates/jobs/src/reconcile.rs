@@ -160,8 +160,8 @@ pub enum ReconcileStep<J> {
     FinalizeJob(Box<J>),
     /// Delete a member that its group does not need.
     DeleteExcess(Box<J>),
-    /// Report why a member of a group keeps its gate: about this pod.
-    HoldMember {
+    /// Report that a member of a group requests more than its role has quota for: about this pod.
+    ReportExcess {
         /// Name of the pod.
         pod: String,
         /// Note of the Event.
@@ -214,7 +214,7 @@ impl<J> ReconcileStep<J> {
             Self::TakeOwnership(name) => ReconcileStep::TakeOwnership(name),
             Self::FinalizeJob(job) => ReconcileStep::FinalizeJob(Box::new(form(*job))),
             Self::DeleteExcess(job) => ReconcileStep::DeleteExcess(Box::new(form(*job))),
-            Self::HoldMember { pod, message } => ReconcileStep::HoldMember { pod, message },
+            Self::ReportExcess { pod, message } => ReconcileStep::ReportExcess { pod, message },
             Self::AddOwners(name, owners) => ReconcileStep::AddOwners(name, owners),
             Self::Refuse { reason, message } => ReconcileStep::Refuse { reason, message },
         }

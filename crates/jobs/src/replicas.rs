@@ -286,7 +286,10 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::{JobObject, leader_worker_set};
+    use crate::{
+        JobObject, leader_worker_set,
+        pods::group::{RoleComparison, waiting_for_replacement},
+    };
 
     fn set(replicas: u32, surge: &Value) -> JobObject {
         let template = json!({ "spec": { "containers": [{ "name": "c" }] } });
@@ -498,7 +501,8 @@ mod tests {
         annotations.insert("kueue.x-k8s.io/pod-group-serving".to_owned(), "true".to_owned());
         leader.spec.rest.remove("schedulingGates");
         let workload = workload(&set, 0);
-        assert_eq!(crate::pods::group::waiting_for_replacement(&[&leader], &workload, gates), None);
+        let none = RoleComparison::NONE;
+        assert_eq!(waiting_for_replacement(&[&leader], &workload, none, gates), None);
     }
 
     #[test]

@@ -408,7 +408,7 @@ impl Core {
         let pods_ready = policy.and_then(|_| self.pods_ready(key, workload));
         // The timeout evicts the variant, and that its parent: another flavor may do better.
         let policy = policy.filter(|_| !self.is_parent(workload));
-        let replacement = self.jobs.replacement(key, workload);
+        let replacement = self.jobs.replacement(key, workload, self.scheduler.index());
         // A pod that waits for its start waits for the next reservation as well.
         let is_gated = |job: &JobObject| job.as_pod().is_some_and(|one| one.is_gated());
         let waits_as_pod =

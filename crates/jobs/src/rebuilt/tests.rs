@@ -7,7 +7,7 @@ use crate::{
     construct_workload::{KeysToCopy, WorkloadPriority, construct_workload},
     equivalence::same_work,
     pod_sets_info::{AssignedFlavors, FlavorsByName, pod_sets_info},
-    pods::group::{compose, group_workload},
+    pods::group::{RoleComparison, compose, group_workload},
     remote_objects::{RemoteIdentity, remote_job, remote_workload},
 };
 
@@ -165,7 +165,7 @@ fn members_of_a_group_wait_again_and_lose_what_the_worker_gave_them() {
     let gates = JobGates::default();
     let before: Vec<JobObject> = ["p-0", "p-1"].into_iter().map(member).collect();
     let pods: Vec<&Pod> = before.iter().filter_map(JobObject::as_pod).collect();
-    let composition = compose("group", &pods, gates).expect("it is complete");
+    let composition = compose("group", &pods, RoleComparison::NONE, gates).expect("it is complete");
     let made = group_workload("group", &composition, priority(), &KeysToCopy::default(), gates);
     let (clone, mut copies) = on_worker(&before, &admitted(made.expect("a Workload")));
     for copy in &mut copies {

@@ -12,7 +12,7 @@ use jobs::{
     GenericJob, JobGates, Pod, StopWrite,
     construct_workload::{KeysToCopy, WorkloadPriority},
     pod_sets_info::AssignedFlavors,
-    pods::group::{self, GroupContext},
+    pods::group::{self, GroupContext, RoleComparison},
     reconcile::ReconcileStep,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -146,15 +146,19 @@ impl World {
             gates,
             now: self.now(),
             is_free: &|_| true,
-            exceeded: &|_, _| None,
+            comparison: RoleComparison::NONE,
         });
         let waiting = workload
             .filter(|one| !is_true(&one.status.conditions, "Finished") && !members.is_empty())
-            .and_then(|workload| group::waiting_for_replacement(&members, workload, gates));
-        let created = group::compose(name, &members, gates).ok().and_then(|composition| {
-            let (priority, copied) = (WorkloadPriority::default(), KeysToCopy::default());
-            group::group_workload(name, &composition, priority, &copied, gates)
-        });
+            .and_then(|workload| {
+                group::waiting_for_replacement(&members, workload, RoleComparison::NONE, gates)
+            });
+        let created = group::compose(name, &members, RoleComparison::NONE, gates).ok().and_then(
+            |composition| {
+                let (priority, copied) = (WorkloadPriority::default(), KeysToCopy::default());
+                group::group_workload(name, &composition, priority, &copied, gates)
+            },
+        );
         for step in steps {
             self.take(name, step, created.as_ref());
         }

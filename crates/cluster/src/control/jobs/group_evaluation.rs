@@ -10,14 +10,14 @@ use ::jobs::{
     },
     reconcile::ReconcileStep,
 };
-use crds::v1beta2::PodSet;
 use jiff::Timestamp;
 use runtime::watch::Key;
 
 use super::{
-    inputs::{JobInputs, JobsConfig, WorkloadEffect, exceeded_requests},
+    inputs::{JobInputs, JobsConfig, WorkloadEffect},
     refusals::Refusals,
     retention::{self, ends_at},
+    role_requests::RoleRequests,
     steps::{StepTaker, Unit, release},
 };
 use crate::control::{
@@ -72,7 +72,7 @@ impl GroupEvaluation<'_> {
             JobKey::new(pods::kind(), &Key { namespace, name: pod.into() })
         };
         steps.retain(|step| match step {
-            ReconcileStep::HoldMember { pod, message } => held.is_news(&key_of(pod), message),
+            ReconcileStep::ReportExcess { pod, message } => held.is_news(&key_of(pod), message),
             _ => true,
         });
     }
@@ -86,19 +86,25 @@ impl GroupEvaluation<'_> {
     ) -> Vec<ReconcileStep<JobObject>> {
         let record = self.inputs.workloads.get(self.group);
         let is_free = |pod: &Pod| !busy.contains(name_of(pod));
-        let exceeded = |pod: &Pod, set: &PodSet| exceeded_requests(self.inputs.index, pod, set);
-        let steps = group::reconcile(GroupContext {
-            group: &self.group.name,
-            pods,
-            workload: record.map(|record| &**record.object()),
-            copied: &self.config.keys_to_copy,
-            flavors: self.inputs.flavors,
-            gates: self.config.gates,
-            now: ctx.now,
-            is_free: &is_free,
-            exceeded: &exceeded,
+        let steps = self.role_requests().with(|comparison| {
+            group::reconcile(GroupContext {
+                group: &self.group.name,
+                pods,
+                workload: record.map(|record| &**record.object()),
+                copied: &self.config.keys_to_copy,
+                flavors: self.inputs.flavors,
+                gates: self.config.gates,
+                now: ctx.now,
+                is_free: &is_free,
+                comparison,
+            })
         });
         steps.into_iter().map(|step| step.map(JobObject::from)).collect()
+    }
+
+    fn role_requests(&self) -> RoleRequests<'_> {
+        let index = self.inputs.index;
+        RoleRequests { index, kinds: &self.config.kinds, jobs: self.jobs }
     }
 
     /// Names of members that may not be written now. The group is evaluated again when they may.
@@ -164,14 +170,19 @@ impl GroupEvaluation<'_> {
         let Some(oldest) = group::oldest(pods).and_then(member_of) else {
             return steps.iter().filter_map(|step| release(self.group, step)).collect();
         };
+        let requests = self.role_requests();
         let unit = Unit {
             waiter: self.waiter(),
             first: oldest.tracked.object(),
             key: oldest.key,
             had: self.inputs.workloads.get(self.group).map(|record| &**record.object()),
-            priority: &|| group::priority_source(&self.group.name, pods, gates),
+            priority: &|| {
+                requests.with(|all| group::priority_source(&self.group.name, pods, all, gates))
+            },
             workload: &|_, priority| {
-                let composition = group::compose(&self.group.name, pods, gates).ok()?;
+                let composed =
+                    requests.with(|all| group::compose(&self.group.name, pods, all, gates));
+                let composition = composed.ok()?;
                 let copied = &self.config.keys_to_copy;
                 group::group_workload(&self.group.name, &composition, priority, copied, gates)
             },

@@ -3,12 +3,11 @@
 use std::time::Duration;
 
 use ::jobs::{
-    JobGates, Kinds, Pod,
+    JobGates, Kinds,
     construct_workload::{KeysToCopy, PrioritySource, WorkloadPriority},
     integrations::ManagedKinds,
     pod_sets_info::AssignedFlavors,
 };
-use crds::v1beta2::PodSet;
 use index::Index;
 use runtime::events::EventRecord;
 
@@ -44,12 +43,6 @@ pub(crate) struct JobInputs<'a> {
     pub(crate) priority: &'a dyn Fn(&PrioritySource) -> Option<WorkloadPriority>,
     /// No Workload is created: the job is a child, or may be one.
     pub(crate) without_creation: bool,
-}
-
-/// What a pod requests beyond the template of a pod set; `None` if nothing.
-pub(crate) fn exceeded_requests(index: &Index, pod: &Pod, set: &PodSet) -> Option<String> {
-    let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
-    index.exceeded_requests(namespace, &pod.spec, set.template.spec.as_ref()?)
 }
 
 /// What a step of a job means for a Workload.

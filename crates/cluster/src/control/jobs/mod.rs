@@ -18,6 +18,7 @@
 //! | `replica_sets`, `set_evaluation` | which pods are of which set; what a set needs next |
 //! | `orphaned_members`, `absent_sets` | held pods of a set that is gone, and the reads that show it |
 //! | `refusals` | why a job or a group gets no Workload, reported once |
+//! | `role_requests` | how members of groups are compared with the quota of their roles |
 //! | `readiness` | whether the pods of a Workload are ready, and whether a group waits for replacements |
 //! | `steps` | the steps of a job or a group, as writes and Events |
 //! | `change` | writes of a job, and Events about it |
@@ -44,6 +45,7 @@ mod readiness;
 mod refusals;
 mod replica_sets;
 mod retention;
+mod role_requests;
 mod set_evaluation;
 mod slice_siblings;
 mod steps;
@@ -62,6 +64,7 @@ use ::jobs::{
     prebuilt::prebuilt_name,
 };
 use crds::v1beta2::{ReclaimablePod, Workload};
+use index::Index;
 use kube::core::DynamicObject;
 use runtime::{
     watch::{Change, Key},
@@ -72,8 +75,9 @@ pub(crate) use self::{
     ancestors::{Ancestry, FoundAncestry},
     announcements::nesting,
     change::{JobChange, event, resource},
-    inputs::{JobInputs, JobsConfig, WorkloadEffect, exceeded_requests},
+    inputs::{JobInputs, JobsConfig, WorkloadEffect},
     orphans::OrphanedJob,
+    role_requests::RoleRequests,
     workload_jobs::WorkloadJobs,
 };
 
@@ -251,6 +255,11 @@ impl Jobs {
     /// Whether an object is a pod of a set.
     pub(crate) fn is_of_set(&self, key: &JobKey, job: &JobObject) -> bool {
         ReplicaSets::of(key, job, &self.config.kinds).is_some()
+    }
+
+    /// How members of groups are compared with their roles.
+    pub(crate) fn role_requests<'a>(&'a self, index: &'a Index) -> RoleRequests<'a> {
+        RoleRequests { index, kinds: &self.config.kinds, jobs: &self.jobs }
     }
 
     /// Evaluates the groups of members that request too much: what completes the requests of pods has changed.

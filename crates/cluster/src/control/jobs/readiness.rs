@@ -7,6 +7,7 @@ use ::jobs::{
     reconcile,
 };
 use crds::{meta::is_true, names::conditions::EVICTED, v1beta2::Workload};
+use index::Index;
 use runtime::watch::Key;
 
 use super::Jobs;
@@ -39,9 +40,14 @@ impl Jobs {
         &self,
         key: &Key,
         workload: &Workload,
+        index: &Index,
     ) -> Option<ReplacementCondition> {
         let pods = self.pods_of(self.groups.members(key));
         let gates = self.config.gates;
-        (!pods.is_empty()).then(|| group::waiting_for_replacement(&pods, workload, gates)).flatten()
+        if pods.is_empty() {
+            return None;
+        }
+        let requests = self.role_requests(index);
+        requests.with(|all| group::waiting_for_replacement(&pods, workload, all, gates))
     }
 }

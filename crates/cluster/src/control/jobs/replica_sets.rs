@@ -3,15 +3,17 @@
 use std::sync::Arc;
 
 use ::jobs::{
-    JobObject, Kinds,
+    GenericJob, JobObject, Kinds, Pod,
+    integrations::controller,
     replicas::{replica_of, set_of},
 };
 use crds::v1beta2::Workload;
+use runtime::watch::Key;
 
 use super::owners::Owners;
 use crate::control::{
-    context::Context, job_key::JobKey, key_map::KeyMap, key_set::KeySet, timers::Reevaluation,
-    workloads::WorkloadChange,
+    context::Context, job_key::JobKey, key_map::KeyMap, key_set::KeySet, outbox::Tracked,
+    timers::Reevaluation, workloads::WorkloadChange,
 };
 
 /// See the module.
@@ -27,6 +29,30 @@ impl ReplicaSets {
         kinds.iter().find_map(|kind| {
             let name = set_of(kind, pod)?;
             Some(JobKey::new(kind, &key.in_namespace(name)))
+        })
+    }
+
+    /// Whether a set that is observed controls a pod. The pod is compared by the uid of its controller, or, if the controller belongs to
+    /// the set in its turn, by the name of the set.
+    pub(super) fn is_of_observed(
+        pod: &Pod,
+        kinds: &Kinds,
+        jobs: &KeyMap<JobKey, Tracked<JobObject>>,
+    ) -> bool {
+        let Some(controller) = controller(&pod.metadata) else {
+            return false;
+        };
+        let namespace = pod.metadata.namespace.as_deref().map(Into::into);
+        kinds.iter().any(|kind| {
+            let Some(name) = set_of(kind, pod) else {
+                return false;
+            };
+            let key = Key { namespace: namespace.clone(), name: name.into() };
+            let set = jobs.get(&JobKey::new(kind, &key));
+            let is_direct = kind.is_kind_of(&controller.api_version, &controller.kind);
+            set.is_some_and(|set| {
+                !is_direct || set.object().metadata().uid.as_ref() == Some(&controller.uid)
+            })
         })
     }
 

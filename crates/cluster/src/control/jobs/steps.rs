@@ -121,7 +121,7 @@ impl StepTaker<'_> {
                 ctx.outbox.publish(event(&job, EventType::Normal, reason, note));
                 self.delete(&job, ctx);
             }
-            ReconcileStep::HoldMember { pod, message } => self.hold(&pod, message, ctx),
+            ReconcileStep::ReportExcess { pod, message } => self.report(&pod, message, ctx),
             ReconcileStep::Refuse { reason, message } => {
                 ctx.outbox.publish(announcements::refusal(self.unit.first, reason, message));
             }
@@ -196,8 +196,8 @@ impl StepTaker<'_> {
         }
     }
 
-    /// Announces why a member of the group keeps its gate.
-    fn hold(&self, pod: &str, message: String, ctx: &mut Context) {
+    /// Announces that a member of the group requests more than its role.
+    fn report(&self, pod: &str, message: String, ctx: &mut Context) {
         let key = JobKey::new(pods::kind(), &self.unit.key.in_namespace(pod));
         if let Some(pod) = self.jobs.get(&key) {
             let reason = reasons::POD_EXCEEDS_ROLE_REQUESTS;

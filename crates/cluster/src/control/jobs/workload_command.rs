@@ -47,7 +47,7 @@ pub(super) fn workload_command(
         | ReconcileStep::AdoptMember(_)
         | ReconcileStep::FinalizeJob(_)
         | ReconcileStep::DeleteExcess(_)
-        | ReconcileStep::HoldMember { .. }
+        | ReconcileStep::ReportExcess { .. }
         | ReconcileStep::Refuse { .. }
         | ReconcileStep::UpdatePriority(_)
         | ReconcileStep::FinishWorkload { .. }

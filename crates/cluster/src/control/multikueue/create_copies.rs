@@ -76,7 +76,8 @@ impl<'a> DispatchEvaluation<'a> {
             if deleted || worker.jobs.get(key).is_some() || !self.may_create(&object) {
                 continue;
             }
-            if is_held(job, record.object(), self.inputs.scheduler.index(), jobs.gates()) {
+            let requests = jobs.role_requests(self.inputs.scheduler.index());
+            if is_held(job, record.object(), requests, jobs.gates()) {
                 continue;
             }
             let (job, mark) = ((key, &**job), (mark, jobs.gates()));

@@ -282,9 +282,10 @@ impl<'a> DispatchEvaluation<'a> {
         let on_hub = self.inputs.workloads.get(self.key);
         let siblings = self.inputs.siblings(self.key);
         let is_needed = |set: &JobKey, cluster: &str| siblings.need(set, cluster);
-        let (index, gates) = (self.inputs.scheduler.index(), self.inputs.jobs.gates());
+        let gates = self.inputs.jobs.gates();
+        let requests = self.inputs.jobs.role_requests(self.inputs.scheduler.index());
         let is_held =
-            |job: &JobObject| on_hub.is_some_and(|one| is_held(job, one.object(), index, gates));
+            |job: &JobObject| on_hub.is_some_and(|one| is_held(job, one.object(), requests, gates));
         let copy_inputs = CopyInputs {
             is_needed: &is_needed,
             is_held: &is_held,

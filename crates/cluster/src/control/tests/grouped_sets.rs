@@ -1,6 +1,12 @@
 //! Sets whose pods are one group: StatefulSets.
 
-use super::{cluster::Cluster, dispatched, measured::gate_removed, *};
+use super::{
+    cluster::{Cluster, json_merge},
+    dispatched,
+    measured::gate_removed,
+    workloads_of_groups::verifying_role_requests,
+    *,
+};
 
 fn set_kind() -> Kind {
     Kinds::built_in().of_framework("statefulset").expect("it is built in").clone()
@@ -81,8 +87,9 @@ fn cluster(without_queue_name: bool) -> Cluster {
     let mut file = Configuration::without_file(None).expect("defaults");
     file.integrations.frameworks = ["batch/job", "statefulset"].map(str::to_owned).to_vec();
     file.manage_jobs_without_queue_name = without_queue_name;
-    let kinds = JobKinds::configured(&file, &Gates::default(), &Kinds::default());
-    let settings = ManagerSettings::new(&file, &Gates::default(), &kinds, false);
+    let gates = verifying_role_requests();
+    let kinds = JobKinds::configured(&file, &gates, &Kinds::default());
+    let settings = ManagerSettings::new(&file, &gates, &kinds, false);
     let mut cluster = Cluster::with(settings);
     cluster.observe(ManagerInput::Job(pod_kind(), reset(&pod_kind(), vec![])));
     cluster.observe(members(vec![]));
@@ -199,6 +206,45 @@ fn pods_of_a_set_are_started_by_their_group_though_their_owner_is_managed() {
     let measured = cluster.control.decide(cluster.now).measurements;
     let expected = gate_removed("kueue.x-k8s.io/admission", true, 2);
     assert!(measured.contains(&expected), "{measured:?}");
+}
+
+/// Whether the member of an admitted set starts with these fields, and the notes of the Events about what it requests.
+fn starts_with(fields: &Value) -> (bool, Vec<String>) {
+    let mut cluster = cluster(false);
+    cluster.observe(set(2, "lq", 30)).settle();
+    let name = only_workload(&cluster);
+    cluster.observe(members(vec![pod(true)]));
+    let mut member = member(&name);
+    member["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = json!("lq");
+    json_merge(&mut member, fields);
+    adopt(&mut cluster, member);
+    let (mut started, mut notes) = (false, Vec::new());
+    for _ in 0..9 {
+        let step = cluster.control.decide(cluster.now);
+        started |= purposes(&step).contains(&"start".to_owned());
+        let exceeding = step.events.iter().filter(|one| one.reason == "PodExceedsRoleRequests");
+        notes.extend(exceeding.map(|event| event.note.clone()));
+        cluster.take(step);
+    }
+    (started, notes)
+}
+
+#[test]
+fn a_pod_of_a_set_starts_with_requests_that_the_cluster_has_added_to_it() {
+    let containers = |all: Value| json!({"spec": {"containers": all}});
+    let container =
+        |name: &str, cpu: &str| json!({"name": name, "resources": {"requests": {"cpu": cpu}}});
+    let injected = containers(json!([container("main", "1"), container("istio-proxy", "2")]));
+    assert_eq!(starts_with(&injected), (true, vec![]));
+    let enlarged = containers(json!([container("main", "3")]));
+    let note = "Pod requests more than its role \"main\" has quota for: cpu 3 instead of 1";
+    assert_eq!(starts_with(&enlarged), (true, vec![note.to_owned()]));
+    let mut foreign = enlarged;
+    foreign["metadata"] = json!({"ownerReferences": [{
+        "apiVersion": "apps/v1", "kind": "StatefulSet", "name": "d", "uid": "set-0",
+        "controller": true,
+    }]});
+    assert_eq!(starts_with(&foreign), (false, vec![note.to_owned()]), "another set made it");
 }
 
 /// The manager makes the pod a member, and the watch shows it.

@@ -42,11 +42,25 @@ fn run(cluster: &mut Cluster, names: &[&str], fields: &Value) {
 
 const HELD: &str = "b pod-kueue-controller PodExceedsRoleRequests: Pod requests more than its role \"role\" has quota for: cpu 8 instead of 1";
 
-#[test]
-fn a_member_that_requests_more_than_the_oldest_of_its_role_stays_gated() {
-    let mut cluster = cluster();
-    member(&mut cluster, "a", 20, &cpu("1"));
-    member(&mut cluster, "b", 20, &cpu("8"));
+/// Makes a Workload of two pods for the group `team`, and these members that name it.
+fn prebuilt(cluster: &mut Cluster, template: &Value, members: &[(&str, Value)]) {
+    let of_group = json!({
+        "metadata": {"annotations": {"kueue.x-k8s.io/is-group-workload": "true"}},
+        "spec": {"podSets": [{"name": "role", "count": 2, "template": template}]},
+    });
+    cluster.workload("team", 2, &of_group).settle();
+    let named = json!({"metadata": {"annotations": {
+        "kueue.x-k8s.io/prebuilt-workload-name": "team",
+    }}});
+    for (name, fields) in members {
+        let mut pod = fields.clone();
+        json_merge(&mut pod, &named);
+        member(cluster, name, 20, &pod);
+    }
+}
+
+/// Takes decisions until nothing changes. Returns the pods that were started.
+fn settled_starts(cluster: &mut Cluster) -> Vec<String> {
     let mut started = Vec::new();
     for _ in 0..9 {
         let step = cluster.control.decide(cluster.now);
@@ -54,6 +68,21 @@ fn a_member_that_requests_more_than_the_oldest_of_its_role_stays_gated() {
         started.extend(names.map(|order| order.ticket.target.key.name.to_string()));
         cluster.take(step);
     }
+    started
+}
+
+/// The requests of the only container of the group's Workload.
+fn composed(cluster: &Cluster) -> &Value {
+    let set = &cluster.workloads["team"]["spec"]["podSets"][0];
+    &set["template"]["spec"]["containers"][0]["resources"]["requests"]
+}
+
+#[test]
+fn a_member_that_requests_more_than_a_prebuilt_workload_stays_gated() {
+    let mut cluster = cluster();
+    let pods = [("a", cpu("1")), ("b", cpu("8"))];
+    prebuilt(&mut cluster, &cpu("1"), &pods);
+    let started = settled_starts(&mut cluster);
     assert!(cluster.condition("team", "Admitted").starts_with("True"));
     assert_eq!(started, ["a"]);
     let events = events_of_pods(&mut cluster);
@@ -61,6 +90,51 @@ fn a_member_that_requests_more_than_the_oldest_of_its_role_stays_gated() {
     run(&mut cluster, &["a"], &cpu("1"));
     let events = events_of_pods(&mut cluster);
     assert!(!events.contains(&HELD.to_owned()), "it is said once: {events:?}");
+}
+
+#[test]
+fn a_group_has_quota_for_the_largest_member_of_a_role() {
+    let mut cluster = cluster();
+    member(&mut cluster, "a", 20, &cpu("1"));
+    member(&mut cluster, "b", 20, &cpu("4"));
+    assert_eq!(settled_starts(&mut cluster), ["a", "b"]);
+    assert_eq!(composed(&cluster), &json!({"cpu": "4"}));
+}
+
+#[test]
+fn members_of_a_role_that_do_not_cover_each_other_make_no_workload() {
+    let mut cluster = cluster();
+    let requests =
+        |cpu: &str, memory: &str| container(&json!({"requests": {"cpu": cpu, "memory": memory}}));
+    member(&mut cluster, "a", 20, &requests("1", "2Gi"));
+    member(&mut cluster, "b", 20, &requests("2", "1Gi"));
+    assert_eq!(settled_starts(&mut cluster), [""; 0]);
+    assert!(!cluster.workloads.contains_key("team"));
+    let refused = "a pod-kueue-controller ErrWorkloadCompose: pods 'b' and 'a' of group 'team' have the role 'role', but neither requests at least as much as the other";
+    assert_eq!(events_of_pods(&mut cluster), [refused]);
+}
+
+#[test]
+fn a_waiting_group_is_composed_anew_for_a_larger_member() {
+    let mut cluster = cluster();
+    for name in ["a", "b"] {
+        member(&mut cluster, name, 20, &cpu("6"));
+    }
+    assert_eq!(settled_starts(&mut cluster), [""; 0]);
+    let gone = Key { namespace: Some("ns".into()), name: "b".into() };
+    cluster.observe(ManagerInput::Job(pod_kind(), Change::Delete(gone)));
+    member(&mut cluster, "c", 30, &cpu("9"));
+    assert_eq!(settled_starts(&mut cluster), [""; 0]);
+    assert_eq!(composed(&cluster), &json!({"cpu": "9"}));
+}
+
+#[test]
+fn a_prebuilt_workload_without_pod_specs_has_quota_for_no_requests() {
+    let mut cluster = cluster();
+    prebuilt(&mut cluster, &json!({}), &[("a", cpu("1")), ("b", container(&json!({})))]);
+    let started = settled_starts(&mut cluster);
+    assert!(cluster.condition("team", "Admitted").starts_with("True"));
+    assert_eq!(started, ["b"]);
 }
 
 #[test]
@@ -80,30 +154,16 @@ fn a_replacement_within_the_role_starts() {
     member(&mut cluster, "b", 30, &failed);
     member(&mut cluster, "large", 31, &cpu("2"));
     assert_eq!(starts(&mut cluster), [""; 0]);
-    let gone = Key { namespace: Some("ns".into()), name: "large".into() };
-    cluster.observe(ManagerInput::Job(pod_kind(), Change::Delete(gone)));
-    member(&mut cluster, "fits", 32, &cpu("1"));
-    assert_eq!(starts(&mut cluster), ["fits"]);
+    member(&mut cluster, "small", 32, &cpu("1"));
+    assert_eq!(starts(&mut cluster), ["small"]);
 }
 
 #[test]
 fn a_member_with_the_defaults_of_its_namespace_starts_when_they_are_known() {
     let mut cluster = cluster();
-    let prebuilt = json!({"metadata": {"annotations": {
-        "kueue.x-k8s.io/prebuilt-workload-name": "team",
-    }}});
-    let template = container(&json!({}))["spec"].clone();
-    let of_group = json!({
-        "metadata": {"annotations": {"kueue.x-k8s.io/is-group-workload": "true"}},
-        "spec": {"podSets": [{"name": "role", "count": 2, "template": {"spec": template}}]},
-    });
-    cluster.workload("team", 2, &of_group).settle();
     // LimitRanger has completed the pods, and the watch of LimitRanges is late.
-    for name in ["a", "b"] {
-        let mut pod = cpu("1");
-        json_merge(&mut pod, &prebuilt);
-        member(&mut cluster, name, 20, &pod);
-    }
+    let pods = [("a", cpu("1")), ("b", cpu("1"))];
+    prebuilt(&mut cluster, &container(&json!({})), &pods);
     cluster.settle();
     assert!(cluster.condition("team", "Admitted").starts_with("True"));
     assert_eq!(starts(&mut cluster), [""; 0]);

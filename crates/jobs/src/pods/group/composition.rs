@@ -12,7 +12,10 @@ use crds::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
-use super::members::{active_order, age, sort_active};
+use super::{
+    members::{active_order, age, sort_active},
+    role_requests::RoleComparison,
+};
 use crate::{
     GenericJob, JobGates,
     construct_workload::{
@@ -70,6 +73,20 @@ pub enum ComposeError {
         /// The number of members.
         total: i64,
     },
+    /// Members of a role of which none requests at least as much as every other one.
+    #[error(
+        "pods '{first}' and '{second}' of group '{group}' have the role '{role}', but neither requests at least as much as the other"
+    )]
+    Requests {
+        /// The group.
+        group: String,
+        /// The role.
+        role: String,
+        /// A member.
+        first: String,
+        /// One that requests more of another resource.
+        second: String,
+    },
     /// Members are in different queues.
     #[error("pods '{first}' and '{second}' of group '{group}' have different queue names")]
     Queues {
@@ -126,6 +143,7 @@ pub struct Composition<'a> {
 pub fn compose<'a>(
     group: &str,
     pods: &[&'a Pod],
+    comparison: RoleComparison<'_>,
     gates: JobGates,
 ) -> Result<Composition<'a>, ComposeError> {
     let mut active: Vec<&Pod> =
@@ -146,32 +164,59 @@ pub fn compose<'a>(
     // Not before: a group of thousands is looked at with each of its first members, and the sort costs more than all else here.
     sort_active(&mut active);
     if is_incomplete {
-        // The first pod stands for all of them.
+        // The role of the first pod is that of all of them.
+        let of_role = by_role(&active).remove(&oldest.role()).unwrap_or_default();
+        let pod = covering(group, &of_role, comparison, gates)?.unwrap_or(oldest);
         let count = i32::try_from(total).unwrap_or(i32::MAX);
-        check_topology(group, oldest, gates)?;
-        let pod_sets = vec![oldest.pod_set(&oldest.role(), count, gates)];
+        check_topology(group, pod, gates)?;
+        let pod_sets = vec![pod.pod_set(&pod.role(), count, gates)];
         return Ok(Composition { pod_sets, members: active, excess: Vec::new() });
     }
     // In the order of `sort_active`: members with a finalizer, without a gate, and the oldest ones stay.
     let excess = active.split_off(total);
-    let pod_sets = pod_sets(&active, gates);
-    if pod_sets.len() > MAX_POD_SETS {
-        let n_roles = pod_sets.len();
+    let of_role = by_role(&active);
+    if of_role.len() > MAX_POD_SETS {
+        let n_roles = of_role.len();
         return Err(ComposeError::Roles { group: group.to_owned(), n_roles });
     }
-    for pod in by_role(&active).values().filter_map(|pods| super::oldest(pods)) {
+    let mut pod_sets = Vec::new();
+    for (role, pods) in of_role {
+        let Some(pod) = covering(group, &pods, comparison, gates)? else {
+            continue;
+        };
         check_topology(group, pod, gates)?;
+        let count = i32::try_from(pods.len()).unwrap_or(i32::MAX);
+        pod_sets.push(pod.pod_set(&role, count, gates));
     }
     Ok(Composition { pod_sets, members: active, excess })
 }
 
-/// Pod sets of the roles of pods, in the order of the roles. The oldest pod of a role gives the template.
-pub(super) fn pod_sets(pods: &[&Pod], gates: JobGates) -> Vec<PodSet> {
-    let sets = by_role(pods).into_iter().filter_map(|(role, pods)| {
-        let count = i32::try_from(pods.len()).unwrap_or(i32::MAX);
-        Some(super::oldest(&pods)?.pod_set(&role, count, gates))
-    });
-    sets.collect()
+/// The pod that gives its role the template: the oldest one, unless another one requests more. Quota is that of the template, and no pod
+/// may need more.
+fn covering<'a>(
+    group: &str,
+    pods: &[&'a Pod],
+    comparison: RoleComparison<'_>,
+    gates: JobGates,
+) -> Result<Option<&'a Pod>, ComposeError> {
+    let Some(oldest) = super::oldest(pods) else {
+        return Ok(None);
+    };
+    let set_of = |pod: &Pod| pod.pod_set(&pod.role(), 1, gates);
+    let (mut covering, mut set) = (oldest, set_of(oldest));
+    for &pod in pods {
+        if comparison.exceeds(pod, &set, gates) {
+            (covering, set) = (pod, set_of(pod));
+        }
+    }
+    // The oldest one covers all of them if none exceeded it.
+    let left = (!std::ptr::eq(covering, oldest))
+        .then(|| pods.iter().find(|pod| comparison.exceeds(pod, &set, gates)))
+        .flatten();
+    left.map_or(Ok(Some(covering)), |other| {
+        let (group, role) = (group.to_owned(), covering.role().into_owned());
+        Err(ComposeError::Requests { group, role, first: name(covering), second: name(other) })
+    })
 }
 
 fn by_role<'a>(pods: &[&'a Pod]) -> BTreeMap<Cow<'a, str>, Vec<&'a Pod>> {
@@ -279,8 +324,14 @@ impl Composition<'_> {
 /// Source of the priority of a group: the class of Workloads of the oldest member, or else the class of pods of the first pod set
 /// that has one.
 #[must_use]
-pub fn priority_source(group: &str, pods: &[&Pod], gates: JobGates) -> PrioritySource {
-    let pod_sets = || compose(group, pods, gates).map(|one| one.pod_sets).unwrap_or_default();
+pub fn priority_source(
+    group: &str,
+    pods: &[&Pod],
+    comparison: RoleComparison<'_>,
+    gates: JobGates,
+) -> PrioritySource {
+    let composed = || compose(group, pods, comparison, gates);
+    let pod_sets = || composed().map(|one| one.pod_sets).unwrap_or_default();
     let oldest = pods.iter().min_by_key(|pod| age(pod));
     oldest.map_or(PrioritySource::ClusterDefault, |pod| priority_source_among(*pod, pod_sets))
 }

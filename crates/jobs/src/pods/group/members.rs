@@ -22,7 +22,13 @@ pub(super) struct Members<'a> {
 }
 
 /// Assigns members to the pod sets of a Workload. A member of another role is none of these: it waits.
-pub(super) fn assign<'a>(pods: &[&'a Pod], pod_sets: &[PodSet]) -> Members<'a> {
+///
+/// `is_held` says of a member whether it keeps its gate, because it requests more than its role.
+pub(super) fn assign<'a>(
+    pods: &[&'a Pod],
+    pod_sets: &[PodSet],
+    is_held: &dyn Fn(&Pod) -> bool,
+) -> Members<'a> {
     let mut of_role: BTreeMap<Cow<'a, str>, Vec<&'a Pod>> = BTreeMap::new();
     for pod in pods {
         of_role.entry(pod.role()).or_default().push(pod);
@@ -30,15 +36,20 @@ pub(super) fn assign<'a>(pods: &[&'a Pod], pod_sets: &[PodSet]) -> Members<'a> {
     let mut members = Members::default();
     for set in pod_sets {
         let pods = of_role.remove(set.name.as_str()).unwrap_or_default();
-        assign_role(pods, expected(set), &mut members);
+        assign_role(pods, expected(set), is_held, &mut members);
     }
     members
 }
 
-/// Whether a pod set has fewer active members than pods.
-pub(super) fn is_any_absent(pods: &[&Pod], pod_sets: &[PodSet]) -> bool {
+/// Whether a pod set has fewer active members than pods. One that keeps its gate is none.
+pub(super) fn is_any_absent(
+    pods: &[&Pod],
+    pod_sets: &[PodSet],
+    is_held: &dyn Fn(&Pod) -> bool,
+) -> bool {
     pod_sets.iter().any(|set| {
-        let active = |pod: &&&Pod| pod.is_runnable_or_succeeded() && pod.role() == set.name;
+        let active =
+            |pod: &&&Pod| pod.is_runnable_or_succeeded() && pod.role() == set.name && !is_held(pod);
         pods.iter().filter(active).take(expected(set)).count() < expected(set)
     })
 }
@@ -48,13 +59,20 @@ fn expected(set: &PodSet) -> usize {
     usize::try_from(set.count.unwrap_or(1)).unwrap_or(0)
 }
 
-fn assign_role<'a>(pods: Vec<&'a Pod>, count: usize, members: &mut Members<'a>) {
+fn assign_role<'a>(
+    pods: Vec<&'a Pod>,
+    count: usize,
+    is_held: &dyn Fn(&Pod) -> bool,
+    members: &mut Members<'a>,
+) {
     let (mut active, mut inactive): (Vec<&Pod>, Vec<&Pod>) =
         pods.into_iter().partition(|pod| pod.is_runnable_or_succeeded());
     members.replaced.extend(inactive.extract_if(.., |pod| pod.has_served()));
     // A sort of thousands of members costs more than all else here, and decides nothing unless some of them leave.
     if active.len() > count {
         sort_active(&mut active);
+        // One that cannot start takes no place of one that can.
+        active.sort_by_cached_key(|pod| is_held(pod));
         members.excess.extend(active.split_off(count));
     }
     // An inactive member is the history of its role until another one stands in for it.

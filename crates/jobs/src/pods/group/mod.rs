@@ -27,14 +27,14 @@ use crds::{
         conditions::{ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED, WAITING_FOR_REPLACEMENT_PODS},
         reasons,
     },
-    v1beta2::{PodSet, Workload, WorkloadSpec},
+    v1beta2::{Workload, WorkloadSpec},
 };
 use jiff::Timestamp;
 
 pub(crate) use self::{composition::owner_references, status::runs_until};
 pub use self::{
     composition::{ComposeError, Composition, compose, group_workload, priority_source},
-    role_requests::role_excess,
+    role_requests::{RoleComparison, RoleQuota},
 };
 
 use self::members::Members;
@@ -71,8 +71,8 @@ pub struct GroupContext<'a> {
     pub now: Timestamp,
     /// Whether a member may be written now. Steps about the others follow once they may.
     pub is_free: &'a dyn Fn(&Pod) -> bool,
-    /// What a member requests beyond the template of its pod set; `None` if nothing.
-    pub exceeded: &'a dyn Fn(&Pod, &PodSet) -> Option<String>,
+    /// How members are compared with their roles.
+    pub comparison: RoleComparison<'a>,
 }
 
 type Steps = Vec<ReconcileStep<Pod>>;
@@ -106,7 +106,8 @@ pub fn reconcile(context: GroupContext<'_>) -> Steps {
     if workload.metadata.deletion_timestamp.is_some() {
         return delete_members(workload, context);
     }
-    let members = members::assign(context.pods, &workload.spec.pod_sets);
+    let is_held = |pod: &Pod| context.is_held(pod, workload);
+    let members = members::assign(context.pods, &workload.spec.pod_sets, &is_held);
     // The Workload of a serving group follows its owner, which has the time limit.
     let serves = status::is_serving(context.pods);
     let limit = workload.spec.maximum_execution_time_seconds;
@@ -114,7 +115,8 @@ pub fn reconcile(context: GroupContext<'_>) -> Steps {
     if fits_none || (!serves && limit != context.max_exec_time()) {
         return replace_workload(workload, context);
     }
-    with_workload(workload, &members, context)
+    recompose(workload, &members, context)
+        .unwrap_or_else(|| with_workload(workload, &members, context))
 }
 
 /// Whether a Workload is that of a group by its mark.
@@ -134,7 +136,7 @@ pub fn oldest<'a>(pods: &[&'a Pod]) -> Option<&'a Pod> {
 /// the group.
 #[must_use]
 pub fn pods_ready(pods: &[&Pod], workload: &Workload) -> Option<bool> {
-    if status::finished(pods).is_some() {
+    if status::finished(pods, &|_| false).is_some() {
         return None;
     }
     let has_role = |pod: &&Pod| workload.spec.pod_sets.iter().any(|set| set.name == pod.role());
@@ -156,10 +158,15 @@ pub fn may_expire(pods: &[&Pod], now: Timestamp, gates: JobGates) -> bool {
     let idle = !runs && active_until(pods, now, gates).is_none();
     let is_controlled = |pod: &&Pod| controller(&pod.metadata).is_some();
     let is_made_again = status::is_serving(pods) || pods.iter().any(is_controlled);
-    idle && status::finished(pods).is_none() && !is_made_again
+    idle && status::finished(pods, &|_| false).is_none() && !is_made_again
 }
 
-impl GroupContext<'_> {
+impl<'a> GroupContext<'a> {
+    /// The group of all members.
+    fn compose(&self) -> Result<Composition<'a>, ComposeError> {
+        compose(self.group, self.pods, self.comparison, self.gates)
+    }
+
     /// Whether members name a prebuilt Workload. The webhook refuses any other name than that of the group.
     fn is_prebuilt(&self) -> bool {
         self.pods.iter().any(|pod| prebuilt_name(*pod, self.gates).name == self.group)
@@ -181,7 +188,7 @@ impl GroupContext<'_> {
 }
 
 fn without_workload(context: GroupContext<'_>) -> Steps {
-    if status::finished(context.pods).is_some() {
+    if status::finished(context.pods, &|_| false).is_some() {
         return finalize(context.pods, context);
     }
     let mut steps = stop_running(context.pods, None, StopReason::NoMatchingWorkload, context);
@@ -197,7 +204,7 @@ fn without_workload(context: GroupContext<'_>) -> Steps {
     // No other member waits for those that will not run.
     let over = context.pods.iter().copied().filter(|pod| !pod.is_runnable_or_succeeded());
     steps.extend(finalize(&over.filter(|pod| !pod.is_deleting()).collect::<Vec<_>>(), context));
-    let composed = compose(context.group, context.pods, context.gates);
+    let composed = context.compose();
     match composed.and_then(|one| one.agreeing_about(context.copied, context.group)) {
         Ok(composition) => {
             steps.extend(remove_excess(&composition.excess, context));
@@ -259,10 +266,19 @@ fn replace_workload(workload: &Workload, context: GroupContext<'_>) -> Steps {
     if is_true(&workload.status.conditions, QUOTA_RESERVED) {
         return vec![ReconcileStep::DeleteWorkload(name)];
     }
-    let Ok(composition) = compose(context.group, context.pods, context.gates) else {
+    let Ok(composition) = context.compose() else {
         // Members may still come; the Workload keeps its place in the queue.
         return Vec::new();
     };
+    vec![ReconcileStep::UpdateWorkload(Box::new(of_composition(workload, composition, context)))]
+}
+
+/// The Workload with the pod sets of other members.
+fn of_composition(
+    workload: &Workload,
+    composition: Composition<'_>,
+    context: GroupContext<'_>,
+) -> Workload {
     let oldest = oldest(&composition.members);
     let spec = WorkloadSpec {
         queue_name: oldest.map(|pod| pod.queue_name().to_owned()).unwrap_or_default(),
@@ -270,7 +286,32 @@ fn replace_workload(workload: &Workload, context: GroupContext<'_>) -> Steps {
         pod_sets: composition.pod_sets,
         ..workload.spec.clone()
     };
-    vec![ReconcileStep::UpdateWorkload(Box::new(Workload { spec, ..workload.clone() }))]
+    Workload { spec, ..workload.clone() }
+}
+
+/// Composes a waiting group anew for members that request more than its Workload asks for; `None` if that would let none of them start.
+fn recompose(
+    workload: &Workload,
+    members: &Members<'_>,
+    context: GroupContext<'_>,
+) -> Option<Steps> {
+    let waits = !is_true(&workload.status.conditions, QUOTA_RESERVED)
+        && !context.is_prebuilt()
+        && !status::is_serving(context.pods)
+        && !context.pods.iter().any(|pod| pod.runs())
+        && !context.is_active();
+    let holds_any =
+        |workload: &Workload| members.kept.iter().any(|pod| context.is_held(pod, workload));
+    if !waits || !holds_any(workload) {
+        return None;
+    }
+    match context.compose() {
+        Ok(composition) => {
+            let after = of_composition(workload, composition, context);
+            (!holds_any(&after)).then(|| vec![ReconcileStep::UpdateWorkload(Box::new(after))])
+        }
+        Err(_) => None,
+    }
 }
 
 /// The Workload is finished: no member is held any longer. One that came after the end is not needed.
@@ -309,7 +350,7 @@ fn with_workload(workload: &Workload, members: &Members<'_>, context: GroupConte
     if is_owned {
         steps.extend(finalize(&members.replaced, context));
     }
-    if let Some(outcome) = status::finished(context.pods) {
+    if let Some(outcome) = status::finished(context.pods, &|pod| context.is_held(pod, workload)) {
         steps.extend(finish(workload, &outcome));
         return steps;
     }
@@ -329,7 +370,7 @@ fn with_workload(workload: &Workload, members: &Members<'_>, context: GroupConte
         steps.extend(released.then_some(ReconcileStep::ReleaseQuota(name)));
     } else if is_true(conditions, ADMITTED) && is_dispatched(workload) {
         // The copies of the members run; the members show their status. One that requests too much gets no copy.
-        steps.extend(role_requests::held(workload, members, context));
+        steps.extend(role_requests::reports(workload, members, context));
     } else if is_true(conditions, ADMITTED) {
         steps.extend(start_gated(workload, members, context));
     } else {
@@ -374,7 +415,7 @@ fn start_gated(workload: &Workload, members: &Members<'_>, context: GroupContext
             | PodSetsInfoError::NoAssignment { .. },
         ) => return Vec::new(),
     };
-    let (mut steps, mut held) = (Vec::new(), Vec::new());
+    let (mut steps, mut reports) = (Vec::new(), Vec::new());
     // A group starts as a whole, as it was composed.
     let total: i64 = infos.iter().map(|info| i64::from(info.count)).sum();
     let is_complete = i64::try_from(members.kept.len()).is_ok_and(|n_kept| n_kept >= total);
@@ -394,9 +435,11 @@ fn start_gated(workload: &Workload, members: &Members<'_>, context: GroupContext
         let Some(info) = infos.iter().find(|info| info.name == role) else {
             continue;
         };
-        if let Some(hold) = context.hold(pod, workload) {
-            held.push(hold);
-            continue;
+        if let Some(report) = context.report(pod, workload) {
+            reports.push(report);
+            if !(context.comparison.is_of_set)(pod) {
+                continue;
+            }
         }
         let mut started = (*pod).clone();
         let info = PodSetInfo { count: 1, ..info.clone() };
@@ -408,7 +451,7 @@ fn start_gated(workload: &Workload, members: &Members<'_>, context: GroupContext
             break;
         }
     }
-    steps.extend(held);
+    steps.extend(reports);
     steps
 }
 
@@ -438,6 +481,7 @@ fn moved(
 pub fn waiting_for_replacement(
     pods: &[&Pod],
     workload: &Workload,
+    comparison: RoleComparison<'_>,
     gates: JobGates,
 ) -> Option<ReplacementCondition> {
     let conditions = &workload.status.conditions;
@@ -445,7 +489,10 @@ pub fn waiting_for_replacement(
     let waits = current.is_some_and(|one| one.status == "True");
     // A group that was admitted before all its pods exist does not wait for a replacement.
     let name = workload.metadata.name.as_deref().unwrap_or_default();
-    let complete = !members::is_any_absent(pods, &workload.spec.pod_sets);
+    // Without quota the group is composed anew for a member that requests more.
+    let reserved = is_true(conditions, QUOTA_RESERVED);
+    let is_held = |pod: &Pod| reserved && comparison.is_held(pod, workload, gates);
+    let complete = !members::is_any_absent(pods, &workload.spec.pod_sets, &is_held);
     let evicted = find(conditions, EVICTED).filter(|one| one.status == "True");
     // The evicted members are still there, as the history of their roles.
     let comes_back = evicted.is_some() && status::may_start_fast(pods);

@@ -8,18 +8,22 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::{JobGates, generic_job::JobOutcome, pods::Pod, prebuilt::prebuilt_name};
 
-/// The end of a group; `None` while it goes on. A serving group never ends.
-pub(super) fn finished(pods: &[&Pod]) -> Option<JobOutcome> {
+/// The end of a group; `None` while it goes on. A serving group never ends. A group that does not go on waits for no member of which
+/// `is_held` says that it keeps its gate.
+pub(super) fn finished(pods: &[&Pod], is_held: &dyn Fn(&Pod) -> bool) -> Option<JobOutcome> {
     if is_serving(pods) {
         return None;
     }
     let total = pods.iter().find_map(|pod| pod.group_total())?;
     let n_succeeded = pods.iter().filter(|pod| pod.has_succeeded()).count();
     let all = i64::try_from(n_succeeded).is_ok_and(|n_succeeded| n_succeeded >= total);
-    let over = pods.iter().all(|pod| pod.is_terminated());
+    let over = || {
+        let any = pods.iter().any(|pod| pod.is_terminated());
+        any && pods.iter().all(|pod| pod.is_terminated() || is_held(pod))
+    };
     let unretriable = pods.iter().any(|pod| pod.is_unretriable());
     // Upstream reports success also for an unretriable group of which pods have failed; its message has the count.
-    (all || (over && unretriable)).then(|| JobOutcome {
+    (all || (unretriable && over())).then(|| JobOutcome {
         success: true,
         message: format!("Pods succeeded: {n_succeeded}/{total}."),
     })

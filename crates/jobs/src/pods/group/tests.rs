@@ -57,7 +57,7 @@ fn in_phase(name: &str, phase: &str) -> Pod {
 /// The Workload of these pods, with these conditions set to true.
 fn workload(pods: &[&Pod], conditions: &[&str]) -> Workload {
     let gates = JobGates::default();
-    let composition = compose("team", pods, gates).expect("complete");
+    let composition = compose("team", pods, RoleComparison::NONE, gates).expect("complete");
     let (priority, copied) = (WorkloadPriority::default(), KeysToCopy::default());
     let mut workload =
         group_workload("team", &composition, priority, &copied, gates).expect("members");
@@ -103,7 +103,7 @@ fn steps_copying(
         gates,
         now: "2026-01-01T01:00:00Z".parse().expect("a time"),
         is_free: &is_free,
-        exceeded: &exceeded,
+        comparison: RoleComparison { exceeded: &exceeded, is_of_set: &is_of_set },
     });
     let name = |pod: &Pod| pod.metadata.name.clone().unwrap_or_default();
     let word = |step: ReconcileStep<Pod>| match step {
@@ -119,7 +119,7 @@ fn steps_copying(
             let names = owners.iter().map(|one| one.name.as_str());
             format!("own {}", names.collect::<Vec<_>>().join(" "))
         }
-        ReconcileStep::HoldMember { pod, message } => format!("hold {pod}: {message}"),
+        ReconcileStep::ReportExcess { pod, message } => format!("report {pod}: {message}"),
         ReconcileStep::UpdateQueueName { queue_name, .. } => format!("queue {queue_name:?}"),
         other => format!("{other:?}"),
     };
@@ -132,9 +132,14 @@ fn verifying() -> JobGates {
 }
 
 /// A stand-in for the comparison of all resources: a pod with the label `gpus` has more than its template.
-fn exceeded(pod: &Pod, _: &PodSet) -> Option<String> {
+fn exceeded(pod: &Pod, _: RoleQuota<'_>) -> Option<String> {
     let gpus = pod.label("gpus")?;
     Some(format!("gpus {gpus}"))
+}
+
+/// A stand-in for the search of the set of a pod.
+fn is_of_set(pod: &Pod) -> bool {
+    pod.label("set").is_some()
 }
 
 #[test]
@@ -142,7 +147,7 @@ fn a_member_that_requests_more_than_its_role_stays_gated() {
     let large = json!({ "metadata": { "labels": { "gpus": "8" } } });
     let (a, b) = (gated("a"), member("b", &large));
     let admitted = workload(&[&a, &b], &["QuotaReserved", "Admitted"]);
-    let held = "hold b: Pod requests more than its role \"role\" has quota for: gpus 8";
+    let held = "report b: Pod requests more than its role \"role\" has quota for: gpus 8";
     assert_eq!(steps_under(verifying(), &[&a, &b], Some(&admitted), &[]), ["start a", held]);
     let gates = JobGates { verify_role_requests: false, ..verifying() };
     assert_eq!(steps_under(gates, &[&a, &b], Some(&admitted), &[]), ["start a", "start b"]);
@@ -155,6 +160,71 @@ fn a_member_that_requests_more_than_its_role_stays_gated() {
         serde_json::from_value(value).expect("a pod decodes")
     };
     assert_eq!(steps_under(verifying(), &[&a, &resized], Some(&admitted), &[]), ["start a"]);
+}
+
+/// A member with more than its template, and these fields.
+fn large(name: &str, more: &Value) -> Pod {
+    let mut fields = json!({ "metadata": { "labels": { "gpus": "8" } } });
+    merge(&mut fields, more);
+    member(name, &fields)
+}
+
+#[test]
+fn a_member_that_may_start_is_kept_before_an_older_one_that_may_not() {
+    let aged = |pod: Pod, hour: u32| {
+        let mut value = json!(pod);
+        value["metadata"]["creationTimestamp"] = json!(format!("2026-01-01T0{hour}:00:00Z"));
+        serde_json::from_value(value).expect("a pod decodes")
+    };
+    let (a, b): (Pod, Pod) = (in_phase("a", "Running"), aged(large("b", &json!({})), 1));
+    let c = aged(gated("c"), 2);
+    let admitted = workload(&[&a, &gated("b")], &["QuotaReserved", "Admitted"]);
+    let decided = steps_under(verifying(), &[&a, &b, &c], Some(&admitted), &[]);
+    assert!(decided.contains(&"finalize b".to_owned()), "{decided:?}");
+    assert!(decided.contains(&"start c".to_owned()), "{decided:?}");
+    let waits = |pods: &[&Pod]| {
+        let comparison = RoleComparison { exceeded: &exceeded, is_of_set: &is_of_set };
+        let changed = waiting_for_replacement(pods, &admitted, comparison, verifying());
+        changed.map(|one| one.waits)
+    };
+    assert_eq!(waits(&[&a, &b]), Some(true));
+    assert_eq!(waits(&[&a, &b, &c]), None);
+}
+
+#[test]
+fn a_group_that_does_not_go_on_ends_without_the_members_that_may_not_start() {
+    let last =
+        json!({ "metadata": { "annotations": { "kueue.x-k8s.io/retriable-in-group": "false" } } });
+    let held = large("b", &last);
+    let admitted = workload(&[&gated("a"), &gated("b")], &["QuotaReserved", "Admitted"]);
+    let ends = |pods: &[&Pod]| {
+        let steps = steps_under(verifying(), pods, Some(&admitted), &[]);
+        steps.contains(&"finish Succeeded".to_owned())
+    };
+    assert!(ends(&[&in_phase("a", "Failed"), &held]));
+    assert!(!ends(&[&in_phase("a", "Running"), &held]));
+    assert!(!ends(&[&in_phase("a", "Failed"), &member("b", &last)]), "it starts");
+    assert!(!ends(&[&held]), "none has ended");
+}
+
+#[test]
+fn a_pod_of_a_set_that_requests_more_than_its_role_starts() {
+    let of_set = json!({ "metadata": { "labels": { "set": "web" } } });
+    let (a, b) = (gated("a"), large("b", &of_set));
+    let admitted = workload(&[&a, &b], &["QuotaReserved", "Admitted"]);
+    let reported = "report b: Pod requests more than its role \"role\" has quota for: gpus 8";
+    let decided = steps_under(verifying(), &[&a, &b], Some(&admitted), &[]);
+    assert_eq!(decided, ["start a", "start b", reported]);
+}
+
+#[test]
+fn a_member_with_a_clone_is_compared_by_the_manager_of_its_hub() {
+    let (a, b) = (gated("a"), large("b", &json!({})));
+    let mut clone = workload(&[&a, &b], &["QuotaReserved", "Admitted"]);
+    let origin = ("kueue.x-k8s.io/multikueue-origin".to_owned(), "hub".to_owned());
+    clone.metadata.labels = Some([origin].into());
+    let decided = steps_under(verifying(), &[&a, &b], Some(&clone), &[]);
+    assert_eq!(decided, ["start a", "start b"]);
 }
 
 #[test]
@@ -170,7 +240,7 @@ fn a_member_of_a_dispatched_group_that_requests_too_much_is_reported() {
     let (a, b) = (gated("a"), large("Pending"));
     let mut dispatched = workload(&[&a, &b], &["QuotaReserved", "Admitted"]);
     dispatched.status.cluster_name = Some("east".to_owned());
-    let held = "hold b: Pod requests more than its role \"role\" has quota for: gpus 8";
+    let held = "report b: Pod requests more than its role \"role\" has quota for: gpus 8";
     let steps = |pods: &[&Pod]| steps_under(verifying(), pods, Some(&dispatched), &[]);
     assert_eq!(steps(&[&a, &b]), [held]);
     assert_eq!(steps(&[&a, &large("Running")]), [""; 0], "it has a copy");
@@ -355,7 +425,8 @@ fn one_replacement_ends_the_wait_of_an_evicted_group_with_fast_admission() {
         let mut workload = workload(&[&member("a", &fast)], conditions);
         let current = json!({ "type": "WaitingForReplacementPods", "status": "True" });
         workload.status.conditions.push(serde_json::from_value(current).expect("a condition"));
-        waiting_for_replacement(pods, &workload, JobGates::default()).map(|one| one.waits)
+        waiting_for_replacement(pods, &workload, RoleComparison::NONE, JobGates::default())
+            .map(|one| one.waits)
     };
     // It was deleted before it had a node, and keeps its finalizer until another pod stands in for it.
     let mut evicted = fast.clone();
@@ -496,7 +567,7 @@ fn the_member_that_stopped_first_is_replaced_first() {
     let replaced = |a: &Pod, b: &Pod| {
         let fresh = gated("new");
         let admitted = workload(&[&gated("a"), &gated("b")], &[]);
-        let members = members::assign(&[a, b, &fresh], &admitted.spec.pod_sets);
+        let members = members::assign(&[a, b, &fresh], &admitted.spec.pod_sets, &|_| false);
         members.replaced.iter().filter_map(|pod| pod.metadata.name.clone()).collect::<Vec<_>>()
     };
     let (early, late) = ("2026-01-01T00:00:10Z", "2026-01-01T00:00:20Z");
@@ -648,7 +719,7 @@ fn a_key_that_some_members_have_is_copied_unless_two_values_differ() {
     for pods in [[&a, &b], [&b, &a], [&a, &c]] {
         assert_eq!(steps(&pods), ["create"]);
     }
-    let composition = compose("team", &[&c, &a], gates).expect("complete");
+    let composition = compose("team", &[&c, &a], RoleComparison::NONE, gates).expect("complete");
     let priority = WorkloadPriority::default();
     let workload = group_workload("team", &composition, priority, &copied, gates);
     let metadata = workload.expect("members").metadata;
@@ -666,8 +737,8 @@ fn a_key_that_some_members_have_is_copied_unless_two_values_differ() {
     ] {
         let d = of("d", other);
         assert_eq!(steps(&[&a, &d]), ["refuse ErrWorkloadCompose"]);
-        let error =
-            compose("team", &[&a, &d], gates).and_then(|one| one.agreeing_about(&copied, "team"));
+        let error = compose("team", &[&a, &d], RoleComparison::NONE, gates)
+            .and_then(|one| one.agreeing_about(&copied, "team"));
         assert_eq!(error.map(|_| ()).map_err(|error| error.to_string()), Err(message.to_owned()));
     }
     let d = of("d", json!({ "annotations": { "note": "z" } }));
