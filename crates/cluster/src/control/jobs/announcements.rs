@@ -151,6 +151,24 @@ impl Jobs {
         }
     }
 
+    /// Forgets what was reported about a job that an observation shows to be another one, or to be started.
+    pub(super) fn end_reports(&mut self, key: &JobKey, now: &JobObject) {
+        let known = self.jobs.get(key).map(|one| &one.object().metadata().uid);
+        if known.is_some_and(|uid| *uid != now.metadata().uid) {
+            self.forget_reports(key);
+        }
+        if now.as_pod().is_some_and(|pod| !pod.is_gated()) {
+            self.held_members.remove(key);
+        }
+    }
+
+    /// Forgets what was reported about a job.
+    pub(super) fn forget_reports(&mut self, key: &JobKey) {
+        self.refused_jobs.remove(key);
+        self.held_members.remove(key);
+        self.refused_creations.remove(key);
+    }
+
     /// The job that asked for a write of its Workload, or the oldest member of the group.
     fn first_of(&self, ticket: &Ticket) -> Option<(&JobKey, &Arc<JobObject>)> {
         match &ticket.waiter {

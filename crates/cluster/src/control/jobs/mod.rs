@@ -322,6 +322,7 @@ impl Jobs {
                 ctx.agenda.now(Reevaluation::Workload(workload));
             }
         }
+        self.end_reports(key, &job);
         self.observe_group(key, Some(&job), ctx);
         self.lookups.observe_job(key, Some(&job));
         self.sets.join(key, &job, &self.config.kinds, ctx);
@@ -520,9 +521,7 @@ impl Jobs {
     fn remove(&mut self, key: &JobKey, ctx: &mut Context) {
         self.observe_group(key, None, ctx);
         self.lookups.observe_job(key, None);
-        self.refused_jobs.remove(key);
-        self.held_members.remove(key);
-        self.refused_creations.remove(key);
+        self.forget_reports(key);
         self.children.set_distant(key, None);
         if let Some(tracked) = self.jobs.remove(key) {
             self.sets.leave(key, tracked.object(), &self.config.kinds, ctx);

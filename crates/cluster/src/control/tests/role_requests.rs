@@ -93,6 +93,26 @@ fn a_member_that_requests_more_than_a_prebuilt_workload_stays_gated() {
 }
 
 #[test]
+fn a_member_that_is_made_again_under_its_name_is_reported_like_the_first() {
+    let mut cluster = cluster();
+    let pods = [("a", cpu("1")), ("b", cpu("8"))];
+    prebuilt(&mut cluster, &cpu("1"), &pods);
+    settled_starts(&mut cluster);
+    assert!(events_of_pods(&mut cluster).contains(&HELD.to_owned()));
+    let mut again = cpu("8");
+    json_merge(
+        &mut again,
+        &json!({"metadata": {"uid": "another", "annotations": {
+            "kueue.x-k8s.io/prebuilt-workload-name": "team",
+        }}}),
+    );
+    member(&mut cluster, "b", 30, &again);
+    settled_starts(&mut cluster);
+    let events = events_of_pods(&mut cluster);
+    assert!(events.contains(&HELD.to_owned()), "{events:?}");
+}
+
+#[test]
 fn a_group_has_quota_for_the_largest_member_of_a_role() {
     let mut cluster = cluster();
     member(&mut cluster, "a", 20, &cpu("1"));
