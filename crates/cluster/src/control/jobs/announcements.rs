@@ -134,7 +134,7 @@ impl Jobs {
         }
     }
 
-    /// Announces why the API server refuses the Workload of a job or of a group, once: the create is repeated.
+    /// Announces why the API server refuses the Workload of a job or of a group. The create is repeated, the Event from time to time.
     pub(crate) fn announce_refused_creation(
         &mut self,
         ticket: &Ticket,
@@ -146,7 +146,7 @@ impl Jobs {
         let note = format!("Failed to create Workload {workload}: {message}");
         let refused = event(job, EventType::Warning, FAILED_TO_CREATE_WORKLOAD, note);
         let key = key.clone();
-        if self.refused_creations.entry(key).or_default().is_news(workload, message) {
+        if self.refused_creations.is_due(&key, message, ctx.now) {
             ctx.outbox.publish(refused);
         }
     }
@@ -194,7 +194,7 @@ impl Jobs {
         // The first of two writes.
         if job.kind().prepares_starts() && job.spec_suspended() {
             let obstacle = job.obstacle_to_start();
-            let news = obstacle.filter(|text| self.refused_jobs.is_news(key, text));
+            let news = obstacle.filter(|text| self.refused_jobs.is_news(key, text, ctx.now));
             let refusals = news.map(|text| refusal(&job, CRD_OUTDATED, text.to_owned()));
             return refusals.into_iter().for_each(|event| ctx.outbox.publish(event));
         }

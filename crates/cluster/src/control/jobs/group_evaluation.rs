@@ -56,8 +56,8 @@ impl GroupEvaluation<'_> {
         if steps.is_empty() {
             steps = self.expire((&members, &pods), &busy, ctx);
         }
-        refused.report_once(self.group, &mut steps);
-        self.report_held_once(held, &mut steps);
+        refused.report_once(self.group, &mut steps, ctx.now);
+        self.report_held_once(held, &mut steps, ctx.now);
         self.take(steps, (&members, &pods), ctx)
     }
 
@@ -66,13 +66,16 @@ impl GroupEvaluation<'_> {
         &self,
         held: &mut Refusals<JobKey>,
         steps: &mut Vec<ReconcileStep<JobObject>>,
+        now: Timestamp,
     ) {
         let key_of = |pod: &str| {
             let namespace = self.group.namespace.clone();
             JobKey::new(pods::kind(), &Key { namespace, name: pod.into() })
         };
         steps.retain(|step| match step {
-            ReconcileStep::ReportExcess { pod, message } => held.is_news(&key_of(pod), message),
+            ReconcileStep::ReportExcess { pod, message } => {
+                held.is_news(&key_of(pod), message, now)
+            }
             _ => true,
         });
     }

@@ -121,7 +121,7 @@ pub(crate) struct Jobs {
     refused_jobs: Refusals<JobKey>,
     refused_groups: Refusals<Key>,
     /// Workloads that the API server does not accept, by job or oldest member.
-    refused_creations: KeyMap<JobKey, Refusals<Key>>,
+    refused_creations: Refusals<JobKey>,
     /// Members of groups that keep their gates because they request too much.
     held_members: Refusals<JobKey>,
     kinds: KindAvailability,
@@ -142,7 +142,7 @@ impl Jobs {
             sets: ReplicaSets::default(),
             refused_jobs: Refusals::default(),
             refused_groups: Refusals::default(),
-            refused_creations: KeyMap::new(),
+            refused_creations: Refusals::default(),
             held_members: Refusals::default(),
             kinds: KindAvailability::new(),
             absent_sets: AbsentSets::default(),
@@ -447,7 +447,7 @@ impl Jobs {
             inputs,
         };
         let mut steps = evaluation.steps(ctx);
-        self.refused_jobs.report_once(key, &mut steps);
+        self.refused_jobs.report_once(key, &mut steps, ctx.now);
         tracing::trace!(job = %key, n_steps = steps.len(), outcome = ?job.finished(), "evaluated");
         evaluation.take(steps, ctx)
     }

@@ -1,13 +1,30 @@
-//! Why units of work last got no Workload, or did not start: an Event says so once.
+//! Why units of work last got no Workload, or did not start: an Event says so, and again while it lasts.
 
 use ::jobs::{JobObject, reconcile::ReconcileStep};
+use jiff::{SignedDuration, Timestamp};
 
 use crate::control::key_map::KeyMap;
+
+/// When a refusal with the same text is reported again: the API server deletes Events after an hour.
+const REPEATED_AFTER: SignedDuration = SignedDuration::from_mins(30);
+
+/// The shortest time between two reports about a write that is repeated: its text may vary each time.
+const PAUSE: SignedDuration = SignedDuration::from_mins(5);
+
+/// Characters of a text that are compared. An Event has no more.
+const COMPARED: usize = 1024;
+
+/// What was reported, and when.
+#[derive(Debug)]
+struct Reported {
+    message: String,
+    at: Timestamp,
+}
 
 /// See the module. A unit is a job or a group of pods.
 #[derive(Debug)]
 pub(super) struct Refusals<U> {
-    by_unit: KeyMap<U, String>,
+    by_unit: KeyMap<U, Reported>,
 }
 
 impl<U> Default for Refusals<U> {
@@ -18,7 +35,12 @@ impl<U> Default for Refusals<U> {
 
 impl<U: Ord + Clone> Refusals<U> {
     /// Removes a refusal from the steps of a unit that was reported already: it follows from every change of the unit.
-    pub(super) fn report_once(&mut self, unit: &U, steps: &mut Vec<ReconcileStep<JobObject>>) {
+    pub(super) fn report_once(
+        &mut self,
+        unit: &U,
+        steps: &mut Vec<ReconcileStep<JobObject>>,
+        now: Timestamp,
+    ) {
         let refused = steps.iter().find_map(|step| match step {
             ReconcileStep::Refuse { message, .. } => Some(message.clone()),
             _ => None,
@@ -26,15 +48,28 @@ impl<U: Ord + Clone> Refusals<U> {
         let Some(message) = refused else {
             return;
         };
-        if !self.is_news(unit, &message) {
+        if !self.is_news(unit, &message, now) {
             steps.retain(|step| !matches!(step, ReconcileStep::Refuse { .. }));
         }
     }
 
-    /// Records why a unit is refused. Returns whether the last refusal had another reason.
-    pub(super) fn is_news(&mut self, unit: &U, message: &str) -> bool {
-        let known = self.by_unit.insert(unit.clone(), message.to_owned());
-        known.is_none_or(|known| known != message)
+    /// Records why a unit is refused. Returns whether that is to be reported: the last report had another reason, or is old.
+    pub(super) fn is_news(&mut self, unit: &U, message: &str, now: Timestamp) -> bool {
+        let message: String = message.chars().take(COMPARED).collect();
+        let is_news = self.by_unit.get(unit).is_none_or(|known| {
+            known.message != message || now.duration_since(known.at) >= REPEATED_AFTER
+        });
+        if is_news {
+            self.by_unit.insert(unit.clone(), Reported { message, at: now });
+        }
+        is_news
+    }
+
+    /// The same of a write that is repeated whatever happens. The next attempt shows what is not reported now.
+    pub(super) fn is_due(&mut self, unit: &U, message: &str, now: Timestamp) -> bool {
+        let known = self.by_unit.get(unit);
+        let rests = known.is_some_and(|known| now.duration_since(known.at) < PAUSE);
+        !rests && self.is_news(unit, message, now)
     }
 
     /// Units that were refused.

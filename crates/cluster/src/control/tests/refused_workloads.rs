@@ -37,10 +37,20 @@ fn a_refused_workload_is_an_event_of_its_job_once_for_each_message() {
     cluster.wait(60);
     assert_eq!(refuse(&mut cluster, quota), 1, "it is tried again");
     assert_eq!(cluster.take_events(), [""; 0]);
+    // A text that varies is no Event of each retry.
     cluster.wait(60);
+    assert_eq!(refuse(&mut cluster, "a policy says no at noon"), 1);
+    assert_eq!(cluster.take_events(), [""; 0]);
+    cluster.wait(180);
     assert_eq!(refuse(&mut cluster, "a policy says no"), 1);
     let events = cluster.take_events();
     assert!(events.len() == 1 && events[0].ends_with("a policy says no"), "{events:?}");
+    // The API server deletes Events after an hour.
+    for (seconds, repeated) in [(29 * 60, 0), (60, 1), (29 * 60, 0)] {
+        cluster.wait(seconds);
+        assert_eq!(refuse(&mut cluster, "a policy says no"), 1);
+        assert_eq!(cluster.take_events().len(), repeated, "{seconds}");
+    }
     cluster.wait(60).settle();
     let events = cluster.take_events();
     assert!(events.iter().any(|event| event.contains("CreatedWorkload")), "{events:?}");
