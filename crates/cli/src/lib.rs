@@ -13,6 +13,7 @@
 //! | [`dr`] | a manager cluster made again from the copies on its workers |
 //! | [`fence`] | the confirmation that nothing runs on a lost worker |
 //! | [`access`], [`requests`] | kubeconfigs and clients; requests with errors that name their object |
+//! | [`present_job`] | whether the job of an Event is still there |
 //! | [`output`], [`table`], [`amounts`] | formats, tables, ages and quantities as text |
 //!
 //! Invariant: no output contains a token, a key or a kubeconfig.
@@ -31,6 +32,7 @@ pub mod join;
 pub mod leave;
 pub mod logs;
 pub mod output;
+pub mod present_job;
 pub mod requests;
 pub mod run;
 pub mod stdout;

@@ -21,8 +21,8 @@ use crate::{
     dr::{self, RebuildFailure, RebuildRequest},
     drain::{self, DeadlineArgument, DrainFailure, DrainOrder},
     explain::{
-        EventLine, WorkloadExplanation, WorkloadQuery, WorkloadSurroundings, position, refusal,
-        workloads_of,
+        EventLine, JobRefusal, WorkloadExplanation, WorkloadQuery, WorkloadSurroundings, position,
+        refusals, workloads_of,
     },
     failure::CommandFailure,
     fence::{self, FenceFailure},
@@ -30,6 +30,7 @@ use crate::{
     leave::{self, LeaveFailure, LeaveRequest, WorkThere},
     logs::{self, LogOutput, choice::LogOptions},
     output::render,
+    present_job::is_present,
     requests::{find, find_in, list, list_all, list_if_served},
     top::QueueList,
 };
@@ -103,15 +104,17 @@ async fn explain(
     let workloads: Api<Workload> = Api::namespaced(client.clone(), &namespace);
     let workloads = list(&workloads, ListParams::default()).await?;
     let selected = workloads_of(&name, &workloads);
-    let events: Api<Event> = Api::namespaced(client.clone(), &namespace);
-    let events = list(&events, ListParams::default()).await?;
+    let events = events_in(client, &namespace).await?;
     if selected.is_empty() {
-        return Err(CommandFailure::NoWorkload(match refusal(&name, &events) {
-            Some(EventLine { object, reason, message, .. }) => {
-                format!("{object} in {namespace} has no Workload: {reason}: {message}")
+        for JobRefusal { line, job } in refusals(&name, &events) {
+            if is_present(client, &namespace, &job).await {
+                let EventLine { object, reason, message, .. } = line;
+                let text = format!("{object} in {namespace} has no Workload: {reason}: {message}");
+                return Err(CommandFailure::NoWorkload(text));
             }
-            None => no_workload(client, &namespace, &name).await?,
-        }));
+        }
+        let text = no_workload(client, &namespace, &name).await?;
+        return Err(CommandFailure::NoWorkload(text));
     }
     let clusters: Vec<MultiKueueCluster> = list_all(client).await?;
     let clusters: Vec<String> = clusters.into_iter().filter_map(|one| one.metadata.name).collect();
@@ -155,6 +158,15 @@ async fn run_logs(
     // Not among the lines of logs.
     let output = LogOutput { print, note: &|line| eprintln!("{line}") };
     Ok(logs::logs(&hub.client, &namespace, &name, &options, &output).await?)
+}
+
+/// The Events of a namespace. They explain more, but nothing depends on the right to read them.
+async fn events_in(client: &Client, namespace: &str) -> Result<Vec<Event>, CommandFailure> {
+    let events: Api<Event> = Api::namespaced(client.clone(), namespace);
+    match list(&events, ListParams::default()).await {
+        Err(failure) if failure.is_forbidden() => Ok(Vec::new()),
+        listed => Ok(listed?),
+    }
 }
 
 /// Says why a name has no Workload, as far as a Job of that name shows it.

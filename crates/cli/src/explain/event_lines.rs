@@ -1,14 +1,19 @@
 //! Events about a Workload and its jobs.
 
+use std::{cmp::Reverse, collections::HashSet};
+
 use crds::v1beta2::Workload;
 use jiff::Timestamp;
-use k8s_openapi::api::events::v1::Event;
+use k8s_openapi::api::{core::v1::ObjectReference, events::v1::Event};
 use serde::Serialize;
 
 use super::selection::{WorkloadQuery, owners};
 
 /// How the names of the controllers of jobs end.
 const JOB_CONTROLLER: &str = "-kueue-controller";
+
+/// The reason of the Event about a job that has got a Workload.
+const CREATED_WORKLOAD: &str = "CreatedWorkload";
 
 /// The most events that are shown.
 const MOST: usize = 20;
@@ -45,9 +50,18 @@ pub(super) fn about(workload: &Workload, events: &[Event]) -> Vec<EventLine> {
     lines.split_off(lines.len().saturating_sub(MOST))
 }
 
-/// Why a job of this name has no Workload, by the last Warning of its controller.
+/// Why a job has no Workload.
+#[derive(Clone, Debug)]
+pub struct JobRefusal {
+    /// The last Warning of its controller.
+    pub line: EventLine,
+    /// The job. It need not exist any more.
+    pub job: ObjectReference,
+}
+
+/// Why jobs of this name have no Workload: one refusal for each of them, the newest first. A job that got a Workload after it has none.
 #[must_use]
-pub fn refusal(name: &WorkloadQuery, events: &[Event]) -> Option<EventLine> {
+pub fn refusals(name: &WorkloadQuery, events: &[Event]) -> Vec<JobRefusal> {
     let is_of_job = |event: &&Event| {
         let about = event.regarding.as_ref();
         let kind = about.and_then(|about| about.kind.as_deref());
@@ -55,8 +69,19 @@ pub fn refusal(name: &WorkloadQuery, events: &[Event]) -> Option<EventLine> {
         let reporter = event.reporting_controller.as_deref().unwrap_or_default();
         is_named && kind.is_some_and(|kind| name.may_be(kind)) && reporter.ends_with(JOB_CONTROLLER)
     };
-    let warnings = events.iter().filter(|event| event.type_.as_deref() == Some("Warning"));
-    warnings.filter(is_of_job).map(EventLine::of).max_by_key(|line| line.last)
+    let tells = |event: &&Event| {
+        event.type_.as_deref() == Some("Warning")
+            || event.reason.as_deref() == Some(CREATED_WORKLOAD)
+    };
+    let mut telling: Vec<&Event> = events.iter().filter(is_of_job).filter(tells).collect();
+    telling.sort_by_key(|event| Reverse(last(event)));
+    let mut known = HashSet::new();
+    let newest = telling.into_iter().filter_map(|event| {
+        let job = event.regarding.clone()?;
+        known.insert((job.kind.clone(), job.uid.clone())).then_some((event, job))
+    });
+    let refused = newest.filter(|(event, _)| event.reason.as_deref() != Some(CREATED_WORKLOAD));
+    refused.map(|(event, job)| JobRefusal { line: EventLine::of(event), job }).collect()
 }
 
 impl EventLine {

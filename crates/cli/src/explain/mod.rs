@@ -24,7 +24,7 @@ use k8s_openapi::api::events::v1::Event;
 use serde::Serialize;
 
 pub use cluster_reasons::ClusterReason;
-pub use event_lines::{EventLine, refusal};
+pub use event_lines::{EventLine, JobRefusal, refusals};
 pub use selection::{NameParseFailure, WorkloadQuery, workloads_of};
 
 /// What is known of one Workload.
