@@ -63,7 +63,7 @@ impl Default for JobGates {
             immutable_group_size: true,
             fast_quota_release: false,
             validate_group_owner: true,
-            verify_role_requests: false,
+            verify_role_requests: true,
             finish_orphans: true,
             quota_for_redis_cleanup: true,
             remote_spec_sync: true,
