@@ -290,6 +290,49 @@ fn a_pod_of_an_earlier_version_keeps_its_node() {
     assert_eq!(cluster.take_writes(), [""; 0], "it still runs there");
 }
 
+/// A pod of `train` that is gated, with no other sign of a topology request, or is on this node.
+fn without_request(name: &str, index: u32, node: Option<&str>, version: u32) -> Value {
+    let mut pod = match node {
+        Some(node) => on_node(name, index, node, version),
+        None => member(name, index, None, version),
+    };
+    pod["metadata"]["annotations"] = json!({"kueue.x-k8s.io/workload": "train"});
+    pod
+}
+
+#[test]
+fn a_gate_alone_gives_no_domain() {
+    let mut cluster = Cluster::new();
+    topology(&mut cluster);
+    let mut fields = required(2);
+    fields["spec"]["podSets"][0]["template"]["spec"]["containers"][0]["resources"]["requests"] =
+        json!({"cpu": "4"});
+    cluster.workload("train", 1, &fields).settle();
+    assert_eq!(assigned(&cluster, "train"), [("a1".to_owned(), 1), ("a2".to_owned(), 1)]);
+    cluster.observe(pods(vec![without_request("p0", 0, None, 80)]));
+    let step = cluster.control.decide(cluster.now);
+    // Without the gate nothing shows that the pod has the domain, so that another one would get it too.
+    cluster.observe(pod(without_request("p0", 0, Some("a1"), 81)));
+    cluster.observe(pod(without_request("p1", 1, None, 82)));
+    let next = cluster.control.decide(cluster.now);
+    assert_eq!((places(&step), places(&next)), (at(&[]), at(&[])));
+}
+
+#[test]
+fn a_label_of_an_earlier_version_shows_which_domains_are_taken() {
+    let mut cluster = with_workload(3);
+    let labelled = |name, index, node, version| {
+        let mut pod = without_request(name, index, node, version);
+        pod["metadata"]["labels"]["kueue.x-k8s.io/tas"] = json!("true");
+        pod["metadata"]["labels"]["batch.kubernetes.io/job-completion-index"] = json!("none");
+        pod
+    };
+    let bound = ["p0", "p1"].map(|name| labelled(name, 0, Some("a1"), 80));
+    cluster.observe(pods(bound.to_vec())).observe(pod(labelled("p2", 2, None, 82)));
+    let step = cluster.control.decide(cluster.now);
+    assert_eq!(places(&step), at(&[("p2", "a2")]));
+}
+
 #[test]
 fn a_node_that_becomes_usable_wakes_a_workload() {
     let mut cluster = Cluster::new();

@@ -9,7 +9,6 @@ use crds::names::{
         POD_SET_SLICE_REQUIRED_TOPOLOGY, POD_SET_SLICE_REQUIRED_TOPOLOGY_CONSTRAINTS,
         POD_SET_UNCONSTRAINED_TOPOLOGY, WORKLOAD, WORKLOAD_SLICE_NAME,
     },
-    gates::TOPOLOGY,
     labels::{POD_SET, TAS},
 };
 use engine::Amount;
@@ -156,8 +155,8 @@ impl AssignedPod {
     }
 }
 
-/// Whether a pod of an earlier version of Kueue has an implied topology request: only the gate, or the label, shows it.
+/// Whether a pod of an earlier version of Kueue has an implied topology request: only the label shows it. The gate shows nothing, because
+/// it goes with the domain, and the pod would be one of no Workload then.
 fn has_implied_topology(pod: &Pod) -> bool {
-    let labelled = pod.metadata.labels.as_ref().is_some_and(|labels| labels.contains_key(TAS));
-    labelled || ::jobs::pods::gates(&pod.spec).any(|gate| gate == TOPOLOGY)
+    pod.metadata.labels.as_ref().is_some_and(|labels| labels.contains_key(TAS))
 }
