@@ -49,10 +49,10 @@ impl UngaterPod<'_> {
 }
 
 /// Checks the offsets of the pods of a pod set. With a wrong one no pod of the Workload may get a domain: pods in the order of their
-/// names would be far from their neighbours in rank.
+/// names would be far from their neighbours in rank. That of a pod that is being deleted does not matter.
 ///
 /// # Errors
-/// If the pod set has a topology assignment, and a pod an offset that is no number.
+/// If the pod set has a topology assignment, and a pod an offset that is no number and is part of its rank.
 pub fn check_offsets(
     workload: &Workload,
     pod_set: &str,
@@ -60,7 +60,8 @@ pub fn check_offsets(
 ) -> Result<(), OffsetError> {
     let assigned =
         assignment(workload, pod_set).is_some_and(|one| one.topology_assignment.is_some());
-    let checked = pods.iter().enumerate().filter(|_| assigned);
+    let read = Ranks::of(workload, pod_set).is_some_and(|ranks| ranks.offset.is_none());
+    let checked = pods.iter().enumerate().filter(|(_, one)| assigned && read && !one.deleting);
     for (pod, one) in checked {
         one.offset().map_err(|problem| OffsetError { pod, problem })?;
     }
@@ -152,28 +153,40 @@ impl<'a> Domains<'a> {
         domains.flat_map(|(index, domain)| std::iter::repeat_n(index, domain.count)).collect()
     }
 
-    fn by_rank(&self, pods: &[UngaterPod<'_>], ranks: &[usize]) -> Vec<(usize, NodeLabels)> {
+    fn by_rank(&self, pods: &[UngaterPod<'_>], ranks: &PodRanks) -> Vec<(usize, NodeLabels)> {
         let slots = self.slots();
-        let ungated = pods.iter().zip(ranks).filter(|(pod, _)| !pod.gated);
+        let ungated = ranks.iter().filter(|(index, _)| !pods[**index].gated);
         let taken: BTreeSet<usize> = ungated.map(|(_, rank)| *rank).collect();
+        // A pod without a rank has a place of its domain until it is gone.
+        let unranked = pods.iter().enumerate().filter(|(index, _)| !ranks.contains_key(index));
+        let mut free = self.free(unranked.map(|(_, pod)| pod));
+        for &rank in &taken {
+            free[slots[rank]] = free[slots[rank]].saturating_sub(1);
+        }
         let mut assigned = Vec::new();
-        for (index, (pod, &rank)) in pods.iter().zip(ranks).enumerate() {
+        for (&index, &rank) in ranks {
+            let (pod, domain) = (&pods[index], slots[rank]);
             // A predecessor of the same rank that is being deleted still has the place.
-            let waits = pod.deleting || taken.contains(&rank) || self.domains[slots[rank]].failed;
-            if pod.gated && !waits {
-                assigned.push((index, self.labels(slots[rank])));
+            let waits = pod.deleting || taken.contains(&rank) || self.domains[domain].failed;
+            if pod.gated && !waits && free[domain] > 0 {
+                free[domain] -= 1;
+                assigned.push((index, self.labels(domain)));
             }
         }
         assigned
     }
 
-    fn in_order(&self, pods: &[UngaterPod<'_>]) -> Vec<(usize, NodeLabels)> {
+    /// The pods that each domain takes beside those of these that are not gated.
+    fn free<'p>(&self, pods: impl Iterator<Item = &'p UngaterPod<'p>>) -> Vec<usize> {
         let mut free: Vec<usize> = self.domains.iter().map(|domain| domain.count).collect();
-        for domain in
-            pods.iter().filter(|pod| !pod.gated).filter_map(|pod| self.find(pod.node_selector))
-        {
+        for domain in pods.filter(|pod| !pod.gated).filter_map(|pod| self.find(pod.node_selector)) {
             free[domain] = free[domain].saturating_sub(1);
         }
+        free
+    }
+
+    fn in_order(&self, pods: &[UngaterPod<'_>]) -> Vec<(usize, NodeLabels)> {
+        let free = self.free(pods.iter());
         let open =
             self.domains.iter().zip(free).enumerate().filter(|(_, (domain, _))| !domain.failed);
         let places = open.flat_map(|(index, (_, free))| std::iter::repeat_n(index, free));
@@ -181,6 +194,9 @@ impl<'a> Domains<'a> {
         gated.zip(places).map(|((pod, _), domain)| (pod, self.labels(domain))).collect()
     }
 }
+
+/// Ranks by the index of the pod.
+type PodRanks = BTreeMap<usize, usize>;
 
 /// How ranks are read from the labels of pods.
 struct Ranks<'a> {
@@ -201,13 +217,17 @@ impl<'a> Ranks<'a> {
         Some(Self { request, index_label, count, offset: group_offset(workload, pod_set) })
     }
 
-    /// The rank of every pod. `None` if a pod has none, if two pods claim one, or if a pod runs in a domain that is not that of
-    /// its rank.
-    fn of_pods(&self, pods: &[UngaterPod<'_>], domains: &Domains<'_>) -> Option<Vec<usize>> {
-        let ranks: Vec<usize> = pods.iter().map(|pod| self.of_pod(pod)).collect::<Option<_>>()?;
+    /// The rank of every pod, except for those with a wrong offset that are being deleted. `None` if another pod has none, if two pods
+    /// claim one, or if a pod runs in a domain that is not that of its rank.
+    fn of_pods(&self, pods: &[UngaterPod<'_>], domains: &Domains<'_>) -> Option<PodRanks> {
+        let wrong = |pod: &UngaterPod<'_>| self.offset.is_none() && pod.offset().is_err();
+        let ranked = pods.iter().enumerate().filter(|(_, pod)| !(pod.deleting && wrong(pod)));
+        let ranks: PodRanks =
+            ranked.map(|(index, pod)| Some((index, self.of_pod(pod)?))).collect::<Option<_>>()?;
         let slots = domains.slots();
         let mut seen = BTreeSet::new();
-        for (pod, &rank) in pods.iter().zip(&ranks) {
+        for (&index, &rank) in &ranks {
+            let pod = &pods[index];
             let slot = *slots.get(rank)?;
             // A pod that is being deleted may have a successor already.
             if !pod.deleting && !seen.insert(rank) {
@@ -466,6 +486,51 @@ mod tests {
         let pods = [with("-1"), with("0")];
         let three = workload(&[("a", 2), ("b", 1)], &by_index());
         assert_eq!(domains(&three, "main", &pods), places(&[(0, "b"), (1, "a")]));
+    }
+
+    fn with_offset(offset: &str, mut pod: TestPod) -> TestPod {
+        pod.annotations.insert(POD_INDEX_OFFSET.to_owned(), offset.to_owned());
+        pod
+    }
+
+    #[test]
+    fn an_offset_of_a_pod_that_is_being_deleted_keeps_no_pod_gated() {
+        let workload = workload(&[("b", 1), ("a", 1)], &by_index());
+        let leaving = |pod: TestPod| TestPod { deleting: true, ..with_offset("x", pod) };
+        let check = |pods: &[TestPod]| {
+            let view: Vec<UngaterPod<'_>> = pods.iter().map(for_ungater).collect();
+            check_offsets(&workload, "main", &view)
+        };
+        let next = [pod(&[("index", 1)]), pod(&[("index", 0)])];
+        let gated = [[leaving(pod(&[("index", 0)]))].as_slice(), &next].concat();
+        assert_eq!(check(&gated), Ok(()));
+        assert_eq!(domains(&workload, "main", &gated), places(&[(1, "a"), (2, "b")]));
+        // It has its place until it is gone.
+        let bound = [[leaving(on("b", pod(&[("index", 0)])))].as_slice(), &next].concat();
+        assert_eq!(check(&bound), Ok(()));
+        assert_eq!(domains(&workload, "main", &bound), places(&[(1, "a")]));
+    }
+
+    #[test]
+    fn an_offset_that_no_rank_is_read_with_keeps_no_pod_gated() {
+        let check = |workload: &Workload| {
+            let pods = [with_offset("x", pod(&[("index", 0)]))];
+            let view: Vec<UngaterPod<'_>> = pods.iter().map(for_ungater).collect();
+            check_offsets(workload, "main", &view)
+        };
+        assert!(check(&workload(&[("a", 1)], &by_index())).is_err());
+        assert_eq!(check(&workload(&[("a", 1)], &json!({}))), Ok(()), "pods have no ranks");
+        let request = json!({"podIndexLabel": "index", "podSetGroupName": "g"});
+        let mut grouped = workload(&[("a", 1)], &request);
+        let mut leader = grouped.spec.pod_sets[0].clone();
+        leader.name = "leader".to_owned();
+        grouped.spec.pod_sets.push(leader);
+        let assigned =
+            &mut grouped.status.admission.as_mut().expect("admitted").pod_set_assignments;
+        let mut leader = assigned[0].clone();
+        leader.name = "leader".to_owned();
+        assigned.push(leader);
+        assert_eq!(check(&grouped), Ok(()), "the group says the offset");
     }
 
     proptest::proptest! {

@@ -396,6 +396,26 @@ fn an_offset_that_is_no_number_keeps_all_pods_of_a_workload_gated() {
 }
 
 #[test]
+fn a_pod_of_another_owner_keeps_no_pod_gated() {
+    let mut cluster = Cluster::new();
+    topology(&mut cluster);
+    let owner = |uid: &str| json!([{"apiVersion": "batch/v1", "kind": "Job", "name": "train", "uid": uid, "controller": true}]);
+    let mut fields = required(4);
+    fields["metadata"] = json!({"ownerReferences": owner("present")});
+    cluster.workload("train", 1, &fields).settle();
+    let owned = |name, uid, version| {
+        let mut pod = member(name, 0, None, version);
+        pod["metadata"]["ownerReferences"] = owner(uid);
+        pod
+    };
+    let mut other = owned("p0", "former", 80);
+    other["metadata"]["annotations"]["kueue.x-k8s.io/pod-index-offset"] = json!("one");
+    cluster.observe(pods(vec![other, owned("p1", "present", 81)]));
+    let step = cluster.control.decide(cluster.now);
+    assert_eq!(places(&step), at(&[("p1", "a1")]));
+}
+
+#[test]
 fn a_domain_is_given_once_however_late_the_watch_is() {
     let mut cluster = with_workload(4);
     // Without ranks: domains are filled in order.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ::jobs::{
     pods,
+    reservation_owners::ReservationOwners,
     topology_ungater::{
         AssignedDomains, NodeLabels, OffsetError, UngaterPod, check_offsets, domains_of_gated_pods,
     },
@@ -45,6 +46,7 @@ pub(super) fn ungate(
     if !is_true(conditions, ADMITTED) || is_over {
         return;
     }
+    repeat(pods, (key, workload), ctx);
     if let Some((pod, problem)) = invalid_offset(pods, (key, workload)) {
         // Every evaluation finds it again.
         if pods.report(&pod) {
@@ -52,9 +54,8 @@ pub(super) fn ungate(
         }
         return;
     }
-    repeat(pods, (key, workload), ctx);
     let mut given: Vec<(Key, NodeLabels)> = Vec::new();
-    for (pod_set, members) in pods.by_pod_set(key) {
+    for (pod_set, members) in own_pods(pods, (key, workload)) {
         let view: Vec<UngaterPod<'_>> = members.iter().map(|(_, pod)| pod.for_ungater()).collect();
         for (index, labels) in domains_of_gated_pods(workload, pod_set, failing, &view) {
             given.push((members[index].0.clone(), labels));
@@ -68,12 +69,28 @@ pub(super) fn ungate(
     }
 }
 
+/// The pods of a Workload by pod set, without those of another owner that have its name.
+fn own_pods<'p>(
+    pods: &'p TopologyPods,
+    (key, workload): (&Key, &Workload),
+) -> BTreeMap<&'p str, Vec<(&'p Key, &'p TrackedPod)>> {
+    let owners = ReservationOwners::of(workload);
+    let mut all = pods.by_pod_set(key);
+    for members in all.values_mut() {
+        members.retain(|(_, pod)| {
+            let pod = pod.content();
+            owners.account_for(pod.uid.as_deref(), pod.controller.as_ref())
+        });
+    }
+    all
+}
+
 /// The first pod with an offset that is no number, and the error.
 fn invalid_offset(
     pods: &TopologyPods,
     (key, workload): (&Key, &Workload),
 ) -> Option<(Key, OffsetError)> {
-    pods.by_pod_set(key).into_iter().find_map(|(pod_set, members)| {
+    own_pods(pods, (key, workload)).into_iter().find_map(|(pod_set, members)| {
         let view: Vec<UngaterPod<'_>> = members.iter().map(|(_, pod)| pod.for_ungater()).collect();
         let error = check_offsets(workload, pod_set, &view).err()?;
         Some((members[error.pod].0.clone(), error))
