@@ -32,7 +32,12 @@ impl QueueObjects<'_> {
         self.core.evaluate_all_workloads();
     }
 
-    pub(super) fn resource_flavor(&mut self, key: &Key, object: Option<Arc<ResourceFlavor>>) {
+    /// Returns whether the spec of the flavor changed, or it came or went.
+    pub(super) fn resource_flavor(
+        &mut self,
+        key: &Key,
+        object: Option<Arc<ResourceFlavor>>,
+    ) -> bool {
         let agenda = &mut self.core.ctx.agenda;
         self.core.scheduler.update(agenda, |index, names| {
             index.resource_flavor(names, &key.name, object.as_deref())
@@ -41,8 +46,9 @@ impl QueueObjects<'_> {
         agenda.now(Reevaluation::Queues);
         // Workers report their nodes by the labels that flavors name (docs/reference/dispatch.md §2).
         agenda.now(Reevaluation::LabelKeys);
-        self.queues.observe_flavor((*key.name).into(), object);
+        let differs = self.queues.observe_flavor((*key.name).into(), object);
         self.core.evaluate_all_jobs();
+        differs
     }
 
     pub(super) fn cohort(&mut self, key: &Key, object: Option<Arc<Cohort>>) {

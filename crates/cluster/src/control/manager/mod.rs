@@ -144,8 +144,9 @@ impl Control for ManagerControl {
             ManagerInput::PriorityClass(change) => self.priority_classes(change),
             ManagerInput::WorkloadPriorityClass(change) => self.workload_priority_classes(change),
             ManagerInput::ResourceFlavor(change) => self.each(change, |this, key, flavor| {
-                this.queue_objects().resource_flavor(key, flavor);
-                this.pods.topologies.flavor_changed();
+                if this.queue_objects().resource_flavor(key, flavor) {
+                    this.pods.topologies.flavor_changed();
+                }
             }),
             ManagerInput::Cohort(change) => self.each(change, |this, key, cohort| {
                 this.queue_objects().cohort(key, cohort);

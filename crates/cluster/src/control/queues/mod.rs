@@ -80,13 +80,19 @@ impl Queues {
         &self.flavors
     }
 
-    /// Records a ResourceFlavor.
-    pub(crate) fn observe_flavor(&mut self, name: Box<str>, object: Option<Arc<ResourceFlavor>>) {
-        match &object {
+    /// Records a ResourceFlavor. Returns whether its spec changed, or it came or went.
+    pub(crate) fn observe_flavor(
+        &mut self,
+        name: Box<str>,
+        object: Option<Arc<ResourceFlavor>>,
+    ) -> bool {
+        let before = match &object {
             Some(object) => self.flavors.insert(name.to_string(), object.spec.clone()),
             None => self.flavors.remove(&*name),
         };
+        let differs = before.as_ref() != object.as_deref().map(|object| &object.spec);
         upsert(&mut self.resource_flavors, name, object);
+        differs
     }
 
     /// Records a ClusterQueue. Returns whether its spec changed.
@@ -358,4 +364,34 @@ impl Queues {
 /// What changes with the spec of a queue. A queue that was made again between two lists starts with the same generation.
 fn spec_version<K: kube::Resource>(queue: &K) -> (Option<String>, Option<i64>) {
     (queue.meta().uid.clone(), queue.meta().generation)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn only_the_spec_of_a_flavor_changes_it() {
+        let mut queues = Queues::default();
+        let mut observe = |flavor: Option<Value>| {
+            let flavor = flavor.map(|one| serde_json::from_value(one).expect("a flavor decodes"));
+            queues.observe_flavor("f".into(), flavor.map(Arc::new))
+        };
+        let flavor = |version: &str, labels: Value| {
+            json!({
+                "metadata": {"name": "f", "resourceVersion": version},
+                "spec": {"nodeLabels": labels},
+            })
+        };
+        assert!(observe(Some(flavor("1", json!({})))), "it came");
+        assert!(
+            !observe(Some(flavor("2", json!({})))),
+            "its metadata changed, or it was listed again"
+        );
+        assert!(observe(Some(flavor("3", json!({"pool": "a"})))));
+        assert!(observe(None), "it went");
+        assert!(!observe(None));
+    }
 }
