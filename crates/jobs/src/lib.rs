@@ -23,6 +23,7 @@
 //! | Does a Workload match its job? | [`equivalence`] |
 //! | What is the next step? | [`reconcile`] |
 //! | What do pods get at a start? | [`pod_sets_info`], [`pod_set_info`] |
+//! | Which taints do the pods tolerate? | [`pod_tolerations`] |
 //! | What is a pod, and a group of pods? | [`pods`] |
 //! | What is a set of replicas, each with a Workload? | [`replicas`], [`leader_worker_set`] |
 //! | Which domain does a gated pod get? | [`topology_ungater`] |
@@ -62,6 +63,7 @@ pub mod nulls;
 pub mod pod_counts;
 pub mod pod_set_info;
 pub mod pod_sets_info;
+pub mod pod_tolerations;
 pub mod pods;
 pub mod pointer;
 pub mod prebuilt;

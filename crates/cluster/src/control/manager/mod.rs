@@ -307,8 +307,8 @@ impl Control for ManagerControl {
             }
         }
         let flavors = AssignedFlavors::Own(self.queues.flavors());
-        let Core { workloads, jobs, ctx, .. } = &mut self.core;
-        self.pods.evaluate(workloads, (flavors, jobs.gates()), ctx);
+        let Core { workloads, ctx, .. } = &mut self.core;
+        self.pods.evaluate(workloads, flavors, ctx);
         self.provisioning.write_conditions(&mut self.core.ctx);
         self.dispatching.write_workers(&mut self.core, &self.queues);
         self.dispatching.automate_quotas(&mut self.core, &mut self.queues);

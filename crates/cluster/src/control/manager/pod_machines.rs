@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ::jobs::{JobGates, pod_sets_info::AssignedFlavors};
+use ::jobs::pod_sets_info::AssignedFlavors;
 use crds::names::gates;
 use jiff::Timestamp;
 use runtime::{watch::Change, writer::WriteOutcome};
@@ -81,7 +81,7 @@ impl PodMachines {
     pub(super) fn evaluate(
         &mut self,
         workloads: &Workloads,
-        flavors: (AssignedFlavors<'_>, JobGates),
+        flavors: AssignedFlavors<'_>,
         ctx: &mut Context,
     ) {
         self.topologies.ungate(workloads, flavors, ctx);

@@ -57,7 +57,7 @@ impl ManagerControl {
             return;
         };
         let workload = Arc::clone(record.object());
-        let flavors = (AssignedFlavors::Own(self.queues.flavors()), self.core.jobs.gates());
+        let flavors = AssignedFlavors::Own(self.queues.flavors());
         // What a parent shows is its variant's: the nodes and the checks of that are evaluated.
         let (unhealthy_nodes, check_updates) = match self.core.is_parent(&workload) {
             true => (None, Vec::new()),
@@ -66,7 +66,7 @@ impl ManagerControl {
                 let topologies = &self.pods.topologies;
                 let workloads = &self.core.workloads;
                 let failed = topologies.failed_nodes((key, &workload), workloads, flavors, ctx);
-                (failed, self.provisioning.evaluate(key, &workload, flavors.0, ctx))
+                (failed, self.provisioning.evaluate(key, &workload, flavors, ctx))
             }
         };
         let inputs = StatusInputs {

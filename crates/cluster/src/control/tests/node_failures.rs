@@ -411,6 +411,14 @@ fn tainted(name: &str, rack: &str, key: &str, version: u32) -> ManagerInput {
     ManagerInput::Node(Change::Apply(reduced(node)))
 }
 
+/// A flavor of the topology, with a toleration.
+fn tolerating() -> Value {
+    json!({
+        "nodeLabels": {"pool": "tas"}, "topologyName": "racks",
+        "tolerations": [{"key": "gpu", "operator": "Exists"}],
+    })
+}
+
 /// The pods of one pod set on tainted nodes, which their flavor tolerates; those of another one have the flavor `plain`, which has no
 /// topology.
 fn tolerating_through_a_flavor() -> Cluster {
@@ -420,11 +428,7 @@ fn tolerating_through_a_flavor() -> Cluster {
     cluster.queue(&json!({"resourceGroups": [
         {"coveredResources": ["cpu"], "flavors": [of("default"), of("plain")]},
     ]}));
-    let tolerating = json!({
-        "nodeLabels": {"pool": "tas"}, "topologyName": "racks",
-        "tolerations": [{"key": "gpu", "operator": "Exists"}],
-    });
-    cluster.observe(flavor("default", &tolerating, 60)).observe(flavor("plain", &json!({}), 61));
+    cluster.observe(flavor("default", &tolerating(), 60)).observe(flavor("plain", &json!({}), 61));
     for (name, rack) in [("a1", "a"), ("a2", "a"), ("b1", "b"), ("b2", "b")] {
         cluster.observe(tainted(name, rack, "gpu", 62));
     }
@@ -470,15 +474,23 @@ fn a_tainted_node_does_not_fail_while_a_flavor_is_missing() {
 #[test]
 fn a_taint_counts_again_once_the_flavor_is_there() {
     let mut cluster = tolerating_through_a_flavor();
-    delete_flavor(&mut cluster, "plain");
+    delete_flavor(&mut cluster, "default");
     cluster.observe(tainted("a1", "a", "broken", 90)).settle();
     assert_eq!(unhealthy(&cluster), Value::Null, "it is not known what the pods tolerate");
     cluster.take_writes();
-    cluster.observe(flavor("plain", &json!({}), 95)).settle();
+    cluster.observe(flavor("default", &tolerating(), 95)).settle();
     assert_eq!(cluster.take_writes(), ["unhealthy-nodes train"]);
     // It is no sign of recovery that the flavor is missing again.
-    delete_flavor(&mut cluster, "plain");
+    delete_flavor(&mut cluster, "default");
     cluster.settle();
     assert_eq!(cluster.take_writes(), [""; 0]);
+    assert_eq!(unhealthy(&cluster), json!([{"name": "a1"}]));
+}
+
+#[test]
+fn the_missing_flavor_of_another_pod_set_leaves_nothing_undecided() {
+    let mut cluster = tolerating_through_a_flavor();
+    delete_flavor(&mut cluster, "plain");
+    cluster.observe(tainted("a1", "a", "broken", 90)).settle();
     assert_eq!(unhealthy(&cluster), json!([{"name": "a1"}]));
 }

@@ -35,7 +35,7 @@ use std::{
     sync::Arc,
 };
 
-use ::jobs::{JobGates, pod_sets_info::AssignedFlavors};
+use ::jobs::pod_sets_info::AssignedFlavors;
 use crds::{
     meta::is_true,
     names::conditions::{ADMITTED, EVICTED},
@@ -67,9 +67,6 @@ use super::{
     timers::Reevaluation,
     workloads::{WorkloadChange, Workloads},
 };
-
-/// What pods get at their start: flavors, and gates of jobs.
-pub(crate) type PodInfos<'a> = (AssignedFlavors<'a>, JobGates);
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -228,7 +225,7 @@ impl NodesAndPods {
         &self,
         (key, workload): (&Key, &Workload),
         workloads: &Workloads,
-        pod_infos: PodInfos<'_>,
+        flavors: AssignedFlavors<'_>,
         ctx: &mut Context,
     ) -> Option<Vec<String>> {
         // The pods of a slice that another one has replaced are those of the other one, and wait for its nodes.
@@ -236,7 +233,7 @@ impl NodesAndPods {
         if current.metadata.name.as_deref() != Some(&*key.name) {
             return None;
         }
-        let (nodes, failing) = self.failing_nodes((key, workload), pod_infos, ctx.now)?;
+        let (nodes, failing) = self.failing_nodes((key, workload), flavors, ctx.now)?;
         self.terminate_unbindable((key, workload), &nodes, &failing, ctx);
         if self.gates.keeps_nodes(workload) {
             return Some(Vec::new());
@@ -259,7 +256,7 @@ impl NodesAndPods {
     fn failing_nodes(
         &self,
         (key, workload): (&Key, &Workload),
-        (flavors, gates): PodInfos<'_>,
+        flavors: AssignedFlavors<'_>,
         now: Timestamp,
     ) -> Option<(AssignedNodes, BTreeMap<String, NodeHealth>)> {
         let conditions = &workload.status.conditions;
@@ -268,7 +265,7 @@ impl NodesAndPods {
         if !self.gates.enabled() || !observed || !runs || !has_topology(workload) {
             return None;
         }
-        let nodes = AssignedNodes::of(workload, flavors, gates);
+        let nodes = AssignedNodes::of(workload, flavors);
         let name = name_in_pods(key, workload);
         let on_nodes = self.pods.of(&name).map(|(_, pod)| pod).filter(|pod| pod.runs());
         // Pods name their node by its name, the assignment by its hostname label.
@@ -276,7 +273,7 @@ impl NodesAndPods {
         let health = |(hostname, pod_sets): (&String, &Vec<usize>)| {
             let tolerations = nodes.tolerations(pod_sets);
             let health = self.usage.on_host(hostname).map(|(name, node)| {
-                self.gates.health(node, tolerations.as_deref(), running.contains(name), now)
+                self.gates.health(node, &tolerations, running.contains(name), now)
             });
             // Where several nodes have the label, pods may be bound to each of them.
             (hostname.clone(), health.min().unwrap_or(NodeHealth::Failed))
@@ -332,7 +329,7 @@ impl NodesAndPods {
     pub(crate) fn ungate(
         &mut self,
         workloads: &Workloads,
-        pod_infos: PodInfos<'_>,
+        flavors: AssignedFlavors<'_>,
         ctx: &mut Context,
     ) {
         let due = ctx.agenda.take_ungating();
@@ -345,7 +342,7 @@ impl NodesAndPods {
             let Some(workload) = workload.filter(|_| self.pods.await_domains(&name)) else {
                 continue;
             };
-            let withheld = self.withheld_nodes((&name, workload), pod_infos, ctx.now);
+            let withheld = self.withheld_nodes((&name, workload), flavors, ctx.now);
             ungating::ungate(&mut self.pods, (&name, workload), &withheld, ctx);
         }
     }
@@ -354,10 +351,10 @@ impl NodesAndPods {
     fn withheld_nodes(
         &self,
         (key, workload): (&Key, &Workload),
-        pod_infos: PodInfos<'_>,
+        flavors: AssignedFlavors<'_>,
         now: Timestamp,
     ) -> BTreeSet<String> {
-        let failing = self.failing_nodes((key, workload), pod_infos, now);
+        let failing = self.failing_nodes((key, workload), flavors, now);
         let failing = failing.into_iter().flat_map(|(_, failing)| failing);
         let failing = failing.filter(|(_, health)| *health != NodeHealth::Undecided);
         let keeps_nodes = self.gates.keeps_nodes(workload);

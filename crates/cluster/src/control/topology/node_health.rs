@@ -3,17 +3,13 @@
 //! A node fails at once if it is gone or has no condition Ready. One that is not Ready, or has a taint that the Workload does not
 //! tolerate for ever, fails when no pod of the Workload runs there any more; without the gate TASReplaceNodeOnPodTermination,
 //! or with TASReplaceNodeDueToNotReadyOverFixedTime, when it was not Ready for 30 seconds. Everything is read from the present
-//! objects, so that nothing is remembered over a restart. While tolerations are unknown, taints decide nothing.
+//! objects, so that nothing is remembered over a restart. While it is unknown whether pods tolerate a taint, it decides nothing.
 
 use std::{collections::BTreeMap, time::Duration};
 
-use ::jobs::{
-    JobGates,
-    pod_set_info::PodSetInfo,
-    pod_sets_info::{AssignedFlavors, pod_sets_info},
-};
+use ::jobs::{pod_sets_info::AssignedFlavors, pod_tolerations::PodTolerations};
 use config::gates::{Gate, Gates};
-use crds::{meta::Toleration, v1beta2::Workload};
+use crds::{meta::Taint, v1beta2::Workload};
 use index::status::nodes_of_pod_set;
 use jiff::Timestamp;
 
@@ -57,7 +53,7 @@ impl From<&Gates> for NodeReplacementGates {
 pub(super) enum NodeHealth {
     /// It is fine.
     Healthy,
-    /// It has a taint, and what the Workload tolerates is unknown: it is as the status says.
+    /// It has a taint, and it is unknown whether the Workload tolerates it: it is as the status says.
     Undecided,
     /// Pods of the Workload that run there keep it; others cannot be bound there.
     Failing,
@@ -88,19 +84,18 @@ impl NodeReplacementGates {
         }
     }
 
-    /// The health of a node for pod sets with these tolerations; `None` if they are unknown. `runs` says whether a pod of the Workload
-    /// runs there.
+    /// The health of a node for pod sets with these tolerations. `runs` says whether a pod of the Workload runs there.
     pub(super) fn health(
         self,
         node: &WatchedNode,
-        tolerations: Option<&[&[Toleration]]>,
+        pod_sets: &[&PodTolerations],
         runs: bool,
         now: Timestamp,
     ) -> NodeHealth {
         match node.readiness {
             Readiness::Unknown => NodeHealth::Failed,
             Readiness::NotReady(since) => self.not_ready(since, runs, now),
-            Readiness::Ready => self.by_taints(node, tolerations, runs),
+            Readiness::Ready => self.by_taints(node, pod_sets, runs),
         }
     }
 
@@ -115,36 +110,26 @@ impl NodeReplacementGates {
         }
     }
 
-    fn by_taints(
-        self,
-        node: &WatchedNode,
-        tolerations: Option<&[&[Toleration]]>,
-        runs: bool,
-    ) -> NodeHealth {
+    fn by_taints(self, node: &WatchedNode, pod_sets: &[&PodTolerations], runs: bool) -> NodeHealth {
         let taints = node.info.taints.iter().filter(|_| self.on_taints);
-        let Some(tolerations) = tolerations else {
-            let matters = taints.clone().any(|taint| !index::tolerates(&[], taint));
-            return if matters { NodeHealth::Undecided } else { NodeHealth::Healthy };
-        };
-        let keeps_away = |taint: &&_| tolerations.iter().any(|all| !index::tolerates(all, taint));
-        let for_a_time = |taint: &&_| {
-            let lasting = |all: &[Toleration]| -> Vec<Toleration> {
-                all.iter().filter(|one| one.toleration_seconds.is_none()).cloned().collect()
-            };
-            tolerations.iter().any(|all| !index::tolerates(&lasting(all), taint))
-        };
-        if taints.clone().any(|taint| keeps_away(&taint)) {
-            // Without the gate nothing waits for the pods that run there.
-            return if runs && self.on_pod_termination {
-                NodeHealth::Failing
-            } else {
-                NodeHealth::Failed
-            };
+        let of_all = taints.flat_map(|taint| {
+            pod_sets.iter().map(move |tolerations| self.by_taint(taint, tolerations, runs))
+        });
+        of_all.max().unwrap_or(NodeHealth::Healthy)
+    }
+
+    fn by_taint(self, taint: &Taint, tolerations: &PodTolerations, runs: bool) -> NodeHealth {
+        let all = &tolerations.known;
+        let lasting = all.iter().filter(|one| one.toleration_seconds.is_none()).cloned();
+        if index::tolerates(&lasting.collect::<Vec<_>>(), taint) {
+            return NodeHealth::Healthy;
         }
-        if taints.clone().any(|taint| for_a_time(&taint)) {
-            return if runs { NodeHealth::Failing } else { NodeHealth::Failed };
+        if !tolerations.complete {
+            return NodeHealth::Undecided;
         }
-        NodeHealth::Healthy
+        // Without the gate nothing waits for the pods that run there and do not tolerate it at all.
+        let waits = self.on_pod_termination || index::tolerates(all, taint);
+        if runs && waits { NodeHealth::Failing } else { NodeHealth::Failed }
     }
 }
 
@@ -153,12 +138,12 @@ impl NodeReplacementGates {
 pub(super) struct AssignedNodes {
     /// Pod sets by the hostname of their node.
     pub(super) by_hostname: BTreeMap<String, Vec<usize>>,
-    /// By pod set: those of the template, and those that flavors and checks add. `None` while one of these cannot be read.
-    tolerations: Option<Vec<Vec<Toleration>>>,
+    /// By pod set.
+    tolerations: Vec<PodTolerations>,
 }
 
 impl AssignedNodes {
-    pub(super) fn of(workload: &Workload, flavors: AssignedFlavors<'_>, gates: JobGates) -> Self {
+    pub(super) fn of(workload: &Workload, flavors: AssignedFlavors<'_>) -> Self {
         let admission = workload.status.admission.iter();
         let assigned: Vec<_> = admission.flat_map(|one| &one.pod_set_assignments).collect();
         let mut by_hostname: BTreeMap<String, Vec<usize>> = BTreeMap::new();
@@ -170,31 +155,20 @@ impl AssignedNodes {
                 }
             }
         }
-        // The pods that run have the tolerations of a flavor that is gone since.
-        let infos = pod_sets_info(workload, flavors, gates).ok();
-        let of_pod_set = |name: &str, infos: &[PodSetInfo]| {
-            let pod_set = workload.spec.pod_sets.iter().find(|one| one.name == name);
-            let own = pod_set.and_then(|one| one.template.spec.as_ref());
-            let own = own.into_iter().flat_map(|pod| pod.tolerations.iter());
-            let added = infos.iter().filter(|info| info.name == name);
-            own.chain(added.flat_map(|info| &info.tolerations)).cloned().collect()
-        };
         let tolerations =
-            infos.map(|infos| assigned.iter().map(|one| of_pod_set(&one.name, &infos)).collect());
+            assigned.iter().map(|one| PodTolerations::of(workload, one, flavors)).collect();
         Self { by_hostname, tolerations }
     }
 
-    /// Tolerations of these pod sets; `None` if they are unknown.
-    pub(super) fn tolerations(&self, pod_sets: &[usize]) -> Option<Vec<&[Toleration]>> {
-        let all = self.tolerations.as_ref()?;
-        let of_sets = pod_sets.iter().filter_map(|&one| all.get(one));
-        Some(of_sets.map(Vec::as_slice).collect())
+    /// Tolerations of these pod sets.
+    pub(super) fn tolerations(&self, pod_sets: &[usize]) -> Vec<&PodTolerations> {
+        pod_sets.iter().filter_map(|&one| self.tolerations.get(one)).collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use crds::meta::Taint;
+    use crds::meta::Toleration;
 
     use super::*;
 
@@ -227,17 +201,21 @@ mod tests {
         vec![Toleration { operator, key, toleration_seconds: seconds, ..Toleration::default() }]
     }
 
+    fn complete(known: &[Toleration]) -> PodTolerations {
+        PodTolerations { known: known.to_vec(), complete: true }
+    }
+
     #[test]
     fn a_node_without_a_condition_has_failed() {
         let unknown = node(Readiness::Unknown, None);
-        assert_eq!(ALL.health(&unknown, Some(&[]), true, at(0)), NodeHealth::Failed);
+        assert_eq!(ALL.health(&unknown, &[], true, at(0)), NodeHealth::Failed);
     }
 
     #[test]
     fn a_node_that_is_not_ready_fails_with_its_last_pod_or_by_time() {
         let down = node(Readiness::NotReady(Some(at(100))), None);
         let health =
-            |gates: NodeReplacementGates, runs, now| gates.health(&down, Some(&[]), runs, at(now));
+            |gates: NodeReplacementGates, runs, now| gates.health(&down, &[], runs, at(now));
         assert_eq!(health(ALL, true, 1000), NodeHealth::Failing);
         assert_eq!(health(ALL, false, 101), NodeHealth::Failed);
         let by_time = NodeReplacementGates { on_pod_termination: false, ..ALL };
@@ -252,7 +230,7 @@ mod tests {
     fn a_taint_fails_a_node_for_pods_that_do_not_tolerate_it() {
         let tainted = node(Readiness::Ready, Some("NoExecute"));
         let health = |gates: NodeReplacementGates, tolerations: &[Toleration], runs| {
-            gates.health(&tainted, Some(&[tolerations]), runs, at(0))
+            gates.health(&tainted, &[&complete(tolerations)], runs, at(0))
         };
         assert_eq!(health(ALL, &[], true), NodeHealth::Failing);
         assert_eq!(health(ALL, &[], false), NodeHealth::Failed);
@@ -264,13 +242,14 @@ mod tests {
         let at_once = NodeReplacementGates { on_pod_termination: false, ..ALL };
         assert_eq!(health(at_once, &[], true), NodeHealth::Failed);
         let soft = node(Readiness::Ready, Some("PreferNoSchedule"));
-        assert_eq!(ALL.health(&soft, Some(&[&[]]), false, at(0)), NodeHealth::Healthy);
+        assert_eq!(ALL.health(&soft, &[&complete(&[])], false, at(0)), NodeHealth::Healthy);
     }
 
     #[test]
-    fn taints_decide_nothing_while_tolerations_are_unknown() {
+    fn a_taint_decides_nothing_while_tolerations_are_unknown() {
+        let unknown = PodTolerations::default();
         let health = |gates: NodeReplacementGates, node: &WatchedNode| {
-            gates.health(node, None, false, at(0))
+            gates.health(node, &[&unknown], false, at(0))
         };
         let tainted = node(Readiness::Ready, Some("NoSchedule"));
         assert_eq!(health(ALL, &tainted), NodeHealth::Undecided);
@@ -280,5 +259,10 @@ mod tests {
         assert_eq!(health(ALL, &soft), NodeHealth::Healthy);
         let down = node(Readiness::NotReady(None), Some("NoSchedule"));
         assert_eq!(health(ALL, &down), NodeHealth::Failed, "no toleration matters");
+        let with_own = |seconds| PodTolerations { known: tolerates(seconds), complete: false };
+        let health = |pod_sets: &[&PodTolerations]| ALL.health(&tainted, pod_sets, false, at(0));
+        assert_eq!(health(&[&with_own(None)]), NodeHealth::Healthy, "nothing can undo it");
+        assert_eq!(health(&[&with_own(Some(300))]), NodeHealth::Undecided);
+        assert_eq!(health(&[&unknown, &complete(&[])]), NodeHealth::Failed);
     }
 }
