@@ -58,7 +58,7 @@ impl State {
 
     /// Rebuilds stale domain trees.
     pub(crate) fn rebuild_topologies(&mut self) {
-        self.topology.rebuild(&self.names, &self.quota, &self.workloads);
+        self.topology.rebuild(&self.names, &self.settings, &self.quota, &self.workloads);
     }
 
     /// Whether a closed preemption gate prevents a Workload from preempting.

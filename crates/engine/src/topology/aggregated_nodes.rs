@@ -6,7 +6,7 @@ use crate::amount::Amount;
 use crate::ids::{ResourceId, TopologyNodeId};
 use crate::topology::resource_table::ResourceTable;
 
-/// Nodes by leaf; empty where leaves are nodes.
+/// Nodes by leaf; empty where leaves are nodes, or pods are not counted by node.
 #[derive(Debug, Clone, Default)]
 pub(super) struct AggregatedNodes {
     /// Leaf by leaf.

@@ -50,12 +50,13 @@ pub(crate) struct DomainTree {
 }
 
 impl DomainTree {
+    /// The tree without usage, for `width` resources. The nodes of leaves that are none matter only where pods are counted `by_node`.
     pub(super) fn build(
-        topology: TopologyId,
-        spec: &TopologyLevels,
+        (topology, spec): (TopologyId, &TopologyLevels),
         flavor: &FlavorSpec,
         nodes: &DenseTable<TopologyNodeId, Option<TopologyNodeSpec>>,
         width: usize,
+        by_node: bool,
     ) -> Self {
         let mut tree = Self {
             topology,
@@ -74,7 +75,7 @@ impl DomainTree {
         tree.number(&leaves);
         tree.capacity.reset(leaves.len(), width);
         tree.used.reset(leaves.len(), width);
-        if !tree.leaves_are_nodes() {
+        if by_node && !tree.leaves_are_nodes() {
             tree.aggregated = AggregatedNodes::new(leaves.values().map(Vec::as_slice), width);
         }
         for (path, members) in &leaves {
@@ -264,12 +265,12 @@ impl DomainTree {
         leaf.0.saturating_sub(first) as usize
     }
 
-    /// The nodes that a leaf aggregates; none if leaves are nodes.
+    /// The nodes that a leaf aggregates; none if leaves are nodes, or pods are not counted by node.
     pub(super) fn aggregated(&self, leaf: DomainId) -> impl Iterator<Item = AggregatedNode<'_>> {
         self.aggregated.of(self.row(leaf))
     }
 
-    /// Number of nodes that leaves aggregate.
+    /// Number of nodes that leaves aggregate, if pods are counted by node.
     pub(super) fn n_aggregated(&self) -> usize {
         self.aggregated.len()
     }
@@ -303,4 +304,33 @@ fn leaves(
 fn path(spec: &TopologyLevels, node: &TopologyNodeSpec) -> Option<LevelValues> {
     let value = |level: &str| node.labels.iter().find(|(key, _)| **key == *level);
     spec.levels.iter().map(|level| value(level).map(|(_, value)| value.clone())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many nodes the leaves of a tree of racks keep.
+    fn n_kept(by_node: bool) -> usize {
+        let node = |name: &str| TopologyNodeSpec {
+            name: name.into(),
+            labels: vec![("rack".into(), "r1".into())],
+            taints: Vec::new(),
+            usable: true,
+            allocatable: Vec::new(),
+            foreign: Vec::new(),
+            leaving: Vec::new(),
+        };
+        let mut nodes = DenseTable::default();
+        nodes.push(Some(node("h1")));
+        nodes.push(Some(node("h2")));
+        let levels = TopologyLevels { levels: vec!["rack".into()] };
+        let topology = (TopologyId(0), &levels);
+        DomainTree::build(topology, &FlavorSpec::default(), &nodes, 1, by_node).n_aggregated()
+    }
+
+    #[test]
+    fn nodes_of_larger_leaves_cost_nothing_where_pods_are_not_counted_by_node() {
+        assert_eq!((n_kept(true), n_kept(false)), (2, 0));
+    }
 }

@@ -86,9 +86,15 @@ impl TopologyLayer {
     }
 
     /// Rebuilds stale trees and charges all existing topology assignments.
-    pub(crate) fn rebuild(&mut self, names: &Names, quota: &QuotaLayer, workloads: &WorkloadLayer) {
+    pub(crate) fn rebuild(
+        &mut self,
+        names: &Names,
+        settings: &EngineSettings,
+        quota: &QuotaLayer,
+        workloads: &WorkloadLayer,
+    ) {
         if self.topologies.is_stale() {
-            build(&mut self.topologies, names, quota, workloads);
+            build(&mut self.topologies, (names, settings), quota, workloads);
         }
     }
 
@@ -96,6 +102,7 @@ impl TopologyLayer {
     pub(super) fn up_to_date(
         &self,
         names: &Names,
+        settings: &EngineSettings,
         quota: &QuotaLayer,
         workloads: &WorkloadLayer,
     ) -> Cow<'_, Topologies> {
@@ -103,7 +110,7 @@ impl TopologyLayer {
             return Cow::Borrowed(&self.topologies);
         }
         let mut topologies = self.topologies.clone();
-        build(&mut topologies, names, quota, workloads);
+        build(&mut topologies, (names, settings), quota, workloads);
         Cow::Owned(topologies)
     }
 
@@ -199,11 +206,12 @@ impl TopologyLayer {
 
 fn build(
     topologies: &mut Topologies,
-    names: &Names,
+    (names, settings): (&Names, &EngineSettings),
     quota: &QuotaLayer,
     workloads: &WorkloadLayer,
 ) {
-    topologies.build(quota.flavors(), names.resources.len());
+    let by_node = settings.tas_node_feasibility_for_all_levels;
+    topologies.build(quota.flavors(), names.resources.len(), by_node);
     if !topologies.any() {
         return;
     }

@@ -57,8 +57,8 @@ pub(crate) enum ProbeFailure {
 
 impl<'a> PlacementProbe<'a> {
     pub(crate) fn new(state: &'a State, class: &'a EquivalenceClass) -> Self {
-        let State { names, quota, workloads, topology, .. } = state;
-        let topologies = topology.up_to_date(names, quota, workloads);
+        let State { names, settings, quota, workloads, topology, .. } = state;
+        let topologies = topology.up_to_date(names, settings, quota, workloads);
         let (now, empty) = (ProbeBuffers::default(), ProbeBuffers::default());
         Self { state, class, topologies, assumed: Vec::new(), now, empty }
     }

@@ -162,6 +162,7 @@ impl Topologies {
         &mut self,
         flavors: &DenseTable<FlavorId, Option<FlavorSpec>>,
         width: usize,
+        by_node: bool,
     ) {
         self.stale = false;
         self.used.reset(self.nodes.len(), width);
@@ -170,7 +171,7 @@ impl Topologies {
             let flavor = flavor.as_ref()?;
             let topology = flavor.topology?;
             let spec = specs.find(topology)?;
-            Some(DomainTree::build(topology, spec, flavor, nodes, width))
+            Some(DomainTree::build((topology, spec), flavor, nodes, width, by_node))
         });
         self.trees = trees.collect();
     }
