@@ -54,7 +54,7 @@ pub(crate) use context::{ClusterContext, label_value};
 pub use decide::decide;
 pub(crate) use groups::is_terminating;
 pub(crate) use pod_health::is_running_and_ready;
-pub(crate) use probes::{version, version_problem};
+pub(crate) use probes::version;
 pub(crate) use ray_env::token_secret;
 pub(crate) use ray_env::{add_token, add_token_volume};
 pub(crate) use services::{

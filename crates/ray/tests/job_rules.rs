@@ -177,38 +177,81 @@ fn a_foreign_job_of_the_submitters_name_is_left_alone() {
     assert_eq!(done.reasons(), ["FailedToCreateRayJobSubmitter"]);
 }
 
-/// The command for submissions has the option since Ray 2.6. A version that is not written down is taken for a later one.
+fn with_metadata(mode: &str, version: &str, more: &Value) -> Value {
+    let mut spec = json!({
+        "submissionMode": mode, "metadata": {"k": "v"}, "rayClusterSpec": {"rayVersion": version},
+    });
+    json_patch::merge(&mut spec, more);
+    spec
+}
+
+/// Specs whose metadata a submitter passes on, or need not.
+fn accepted_metadata() -> [(&'static str, Value); 6] {
+    let command = json!({"containers": [{"name": "s", "image": "s:1", "command": ["true"]}]});
+    [
+        ("", json!({})),
+        ("2.6.0", json!({})),
+        ("nightly", json!({})),
+        ("2.5.1", json!({"metadata": null})),
+        ("2.5.1", json!({"submitterPodTemplate": {"spec": command}})),
+        ("2.5.1", json!({"clusterSelector": {"ray.io/cluster": "rj-a"}})),
+    ]
+}
+
+/// The command for submissions has the option since Ray 2.6. A version that is not written down, or cannot be read, is taken for a
+/// later one.
+#[test]
+fn metadata_that_ray_cannot_take_fails_a_new_job() {
+    let begun = |mode: &str, version: &str, more: &Value| {
+        let done =
+            pass(&ray_job(&with_metadata(mode, version, more), &Value::Null), &[], unreachable);
+        let status = done.status().expect("a status").clone();
+        let reasons: Vec<String> = done.reasons().into_iter().map(str::to_owned).collect();
+        (status["jobDeploymentStatus"].clone(), reasons, status["message"].clone())
+    };
+    for mode in ["K8sJobMode", "SidecarMode"] {
+        let refused = (
+            json!("ValidationFailed"),
+            vec!["InvalidRayJobSpec".to_owned()],
+            json!(
+                "The RayJob spec is invalid: the Ray version must be at least 2.6.0 to use the metadata field"
+            ),
+        );
+        assert_eq!(begun(mode, "2.5.1", &json!({})), refused, "{mode}");
+        assert_eq!(begun(mode, "nightly", &json!({})).0, "Initializing", "{mode}");
+    }
+    assert_eq!(begun("HTTPMode", "2.5.1", &json!({})).0, "Initializing");
+    for (version, more) in accepted_metadata() {
+        assert_eq!(begun("K8sJobMode", version, &more).0, "Initializing", "{version:?} {more}");
+    }
+}
+
+/// A RayJob that an earlier version of the operator has begun is not failed, and holds no cluster that would stay idle.
 #[test]
 fn metadata_that_ray_cannot_take_stops_a_submitter() {
     let mut status = running();
     status["jobDeploymentStatus"] = json!("Initializing");
-    let submitted = |mode: &str, version: &str, more: &Value| {
-        let mut spec = json!({
-            "submissionMode": mode, "metadata": {"k": "v"}, "rayClusterSpec": {"rayVersion": version},
-        });
-        json_patch::merge(&mut spec, more);
-        let children = if mode == "SidecarMode" { vec![] } else { vec![cluster()] };
-        let done = pass(&ray_job(&spec, &status), &children, unreachable);
+    let submitted = |(mode, version): (&str, &str), more: &Value, children: &[Value]| {
+        let job = ray_job(&with_metadata(mode, version, more), &status);
+        let done = pass(&job, children, unreachable);
         (done.orders.len(), done.reasons().into_iter().map(str::to_owned).collect::<Vec<_>>())
     };
     let refused = |reason: &str| (0, vec![reason.to_owned()]);
     let none = json!({});
-    for version in ["2.5.1", "nightly"] {
-        let by_job = submitted("K8sJobMode", version, &none);
-        assert_eq!(by_job, refused("FailedToCreateRayJobSubmitter"), "{version}");
-        let by_sidecar = submitted("SidecarMode", version, &none);
-        assert_eq!(by_sidecar, refused("FailedToCreateRayCluster"), "{version}");
+    for mode in ["K8sJobMode", "SidecarMode"] {
+        let found = submitted((mode, "2.5.1"), &none, &[]);
+        assert_eq!(found, refused("FailedToCreateRayCluster"), "{mode}");
     }
-    let command = json!({"containers": [{"name": "s", "image": "s:1", "command": ["true"]}]});
-    let own_command = json!({"submitterPodTemplate": {"spec": command}});
-    for (version, more) in [
-        ("", &none),
-        ("2.6.0", &none),
-        ("2.5.1", &json!({"metadata": null})),
-        ("2.5.1", &own_command),
-    ] {
-        assert_eq!(submitted("K8sJobMode", version, more).0, 1, "{version:?} {more}");
+    let found = submitted(("K8sJobMode", "2.5.1"), &none, &[cluster()]);
+    assert_eq!(found, refused("FailedToCreateRayJobSubmitter"));
+    for (version, more) in accepted_metadata() {
+        let found = submitted(("K8sJobMode", version), &more, &[cluster()]);
+        assert_eq!(found.0, 1, "{version:?} {more}");
     }
+    let submitting = ray_job(&with_metadata("K8sJobMode", "2.5.1", &none), &running());
+    let done = pass(&submitting, &[cluster()], unreachable);
+    let failed = |status: &Value| status["jobDeploymentStatus"] == "ValidationFailed";
+    assert!(!done.status().is_some_and(failed), "{:?}", done.status());
 }
 
 #[test]

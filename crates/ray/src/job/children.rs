@@ -88,8 +88,8 @@ impl JobAttempt<'_> {
     /// # Errors
     /// The spec of the cluster does not decode, or its Ray cannot take the metadata of the job.
     pub fn submitter_job(&self, cluster: &Value) -> Result<Value, String> {
-        if let Some(problem) = metadata_problem(self).filter(|_| !self.has_own_command()) {
-            return Err(problem);
+        if let Some(problem) = metadata_problem(self.spec) {
+            return Err(problem.to_owned());
         }
         let cluster_spec = cluster_spec(cluster)?;
         let template = self.with_context(cluster, &cluster_spec, |context| self.template(context));
@@ -119,18 +119,6 @@ impl JobAttempt<'_> {
         };
         value_of("RAY_JOB_SUBMISSION_ID") == self.job_id
             && value_of("RAY_DASHBOARD_ADDRESS").ends_with(address)
-    }
-
-    /// Whether the template of the submitter has a command, which the operator does not change.
-    fn has_own_command(&self) -> bool {
-        let template = self.spec.submitter_pod_template.as_ref();
-        template.is_some_and(|it| !items(&it["spec"]["containers"][0]["command"]).is_empty())
-    }
-
-    /// Why the cluster cannot be made: its head has a submitter beside it, which could not pass on the metadata.
-    pub(super) fn cluster_problem(&self) -> Option<String> {
-        let has_submitter = self.spec.submission_mode == "SidecarMode";
-        metadata_problem(self).filter(|_| has_submitter)
     }
 
     fn template(&self, context: &ClusterContext<'_>) -> Value {

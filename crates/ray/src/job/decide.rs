@@ -15,7 +15,8 @@ use super::{
     running::run,
     status::{AttemptStatus, reasons},
     stopping::{remove_superfluous, stop},
-    validate::{InvalidJob, check_job},
+    submission::metadata_problem,
+    validate::{InvalidJob, check_job, invalid},
 };
 use crate::{
     Moment,
@@ -56,7 +57,8 @@ pub fn decide(
         finalize(job, children, &before, settings, &mut pass);
         return pass.finish();
     }
-    let spec = match checked(job, settings).and_then(|spec| check_phase(&before, spec)) {
+    let checked = checked(job, settings).and_then(|spec| check_phase(&before, spec));
+    let spec = match checked.and_then(|spec| check_submission(&before, spec)) {
         Ok(spec) => spec,
         Err(invalid) => {
             refuse(job, &before, &invalid, &mut pass);
@@ -145,6 +147,14 @@ fn check_phase(status: &AttemptStatus, spec: RayJobSpec) -> Result<RayJobSpec, I
         });
     }
     Ok(spec)
+}
+
+/// Before the first attempt has a cluster. A RayJob that was begun by an earlier version of the operator is not failed for it.
+fn check_submission(status: &AttemptStatus, spec: RayJobSpec) -> Result<RayJobSpec, InvalidJob> {
+    match metadata_problem(&spec).filter(|_| !status.phase.is_begun()) {
+        Some(why) => Err(InvalidJob { reason: "InvalidRayJobSpec", message: invalid(why) }),
+        None => Ok(spec),
+    }
 }
 
 fn refuse(job: &Value, before: &AttemptStatus, invalid: &InvalidJob, pass: &mut Pass<'_>) {

@@ -12,6 +12,7 @@ use super::{
     phase::JobPhase,
     status::{AttemptStatus, reasons},
     stopping::delete_submitter,
+    submission::metadata_problem,
 };
 use crate::{
     cluster::same_status,
@@ -121,13 +122,13 @@ pub(super) fn cluster<'a>(
         pass.warning("RayClusterNotFound", message);
         return None;
     }
-    let attempt = context.attempt(status);
-    if let Some(why) = attempt.cluster_problem() {
+    // The cluster would wait for a submitter that is never made.
+    if let Some(why) = metadata_problem(context.spec) {
         let message = format!("Failed to create RayCluster {path}: {why}");
         pass.warning("FailedToCreateRayCluster", message);
         return None;
     }
-    match pass.order(RayStep::Create(attempt.ray_cluster())) {
+    match pass.order(RayStep::Create(context.attempt(status).ray_cluster())) {
         OrderOutcome::Pending => None,
         OrderOutcome::Done(cluster) => {
             pass.normal("CreatedRayCluster", format!("Created RayCluster {path}"));

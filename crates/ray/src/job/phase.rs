@@ -61,6 +61,11 @@ impl JobPhase {
         NAMES.iter().find(|(phase, _)| *phase == self).map_or("", |(_, name)| name)
     }
 
+    /// Whether the RayJob was accepted once.
+    pub(super) fn is_begun(self) -> bool {
+        !matches!(self, Self::New | Self::ValidationFailed)
+    }
+
     /// Whether nothing follows.
     pub(super) fn is_final(self) -> bool {
         matches!(self, Self::Complete | Self::Failed | Self::ValidationFailed)

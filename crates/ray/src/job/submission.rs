@@ -8,8 +8,9 @@ use serde_json::{Map, Value, json};
 
 use super::children::JobAttempt;
 use crate::{
-    cluster::{ClusterContext, dashboard_address, dashboard_port, version, version_problem},
+    cluster::{ClusterContext, dashboard_address, dashboard_port, version},
     json::{field, items, list, object},
+    v1::RayJobSpec,
 };
 
 /// The first version with an option for metadata in its command for submissions.
@@ -111,7 +112,7 @@ pub(super) fn submission_body(attempt: &JobAttempt<'_>) -> serde_json::Result<Va
     if let Some(env) = runtime_env(attempt).filter(|env| !env.is_empty()) {
         add("runtime_env", env.into());
     }
-    if let Some(metadata) = metadata(attempt) {
+    if let Some(metadata) = metadata(spec) {
         add("metadata", metadata.clone());
     }
     if spec.entrypoint_num_cpus > 0.0 {
@@ -141,26 +142,35 @@ fn runtime_env(attempt: &JobAttempt<'_>) -> Option<Map<String, Value>> {
     serde_saphyr::from_str(yaml).ok()
 }
 
-fn metadata<'a>(attempt: &'a JobAttempt<'_>) -> Option<&'a Value> {
+fn metadata(spec: &RayJobSpec) -> Option<&Value> {
     let is_empty = |it: &Value| it.as_object().is_none_or(Map::is_empty);
-    attempt.spec.metadata.as_ref().filter(|it| !is_empty(it))
+    spec.metadata.as_ref().filter(|it| !is_empty(it))
 }
 
-/// Why a submitter cannot pass on the metadata of the job: the option for it is one of a later Ray. A version that is not written down, as
-/// that of a selected cluster, is taken for one that has it.
-pub(super) fn metadata_problem(attempt: &JobAttempt<'_>) -> Option<String> {
-    metadata(attempt)?;
-    let spec = attempt.spec.ray_cluster_spec.as_ref()?;
-    let present = Some(&spec.ray_version).filter(|present| !present.is_empty())?;
-    match version(present) {
-        None => {
-            Some(format!("failed to parse Ray version: {present}: {}", version_problem(present)))
-        }
-        Some(at) if at < METADATA_SINCE => {
-            Some("the Ray version must be at least 2.6.0 to use the metadata field".to_owned())
-        }
-        Some(_) => None,
+/// Why a submitter cannot pass on the metadata of a job: the option for it is one of a later Ray. A version that is not written down, as
+/// that of a selected cluster, or cannot be read, such as `nightly`, is taken for one that has it.
+pub(super) fn metadata_problem(spec: &RayJobSpec) -> Option<&'static str> {
+    if metadata(spec).is_none() || !submits_by_option(spec) || !spec.cluster_selector.is_empty() {
+        return None;
     }
+    let present = version(&spec.ray_cluster_spec.as_ref()?.ray_version)?;
+    (present < METADATA_SINCE)
+        .then_some("the Ray version must be at least 2.6.0 to use the metadata field")
+}
+
+/// Whether a submitter runs a command of the operator, which has metadata as an option.
+fn submits_by_option(spec: &RayJobSpec) -> bool {
+    match spec.submission_mode.as_str() {
+        "SidecarMode" => true,
+        "" | "K8sJobMode" => !has_own_command(spec),
+        _ => false,
+    }
+}
+
+/// Whether the template of the submitter has a command, which the operator does not change.
+fn has_own_command(spec: &RayJobSpec) -> bool {
+    let template = spec.submitter_pod_template.as_ref();
+    template.is_some_and(|it| !items(&it["spec"]["containers"][0]["command"]).is_empty())
 }
 
 fn options(attempt: &JobAttempt<'_>) -> String {
@@ -172,7 +182,7 @@ fn options(attempt: &JobAttempt<'_>) -> String {
     if let Some(env) = runtime_env(attempt) {
         add("runtime-env-json", &quoted(&go_json(&Value::Object(env))));
     }
-    if let Some(metadata) = metadata(attempt) {
+    if let Some(metadata) = metadata(spec) {
         add("metadata-json", &quoted(&go_json(metadata)));
     }
     if !attempt.job_id.is_empty() {
