@@ -89,6 +89,28 @@ pub struct RayPodDefaults {
     pub annotations: BTreeMap<String, String>,
 }
 
+impl OperatorSettings {
+    /// The same with every gate on.
+    pub(crate) fn with_all_gates(&self) -> Self {
+        Self { gates: RayGates::ALL, ..self.clone() }
+    }
+}
+
+impl RayGates {
+    const ALL: Self = Self {
+        status_conditions: true,
+        deletion_policy: true,
+        multi_host_indexing: true,
+        embedded_storage: true,
+        network_policy: true,
+        history_server: true,
+        sidecar_submitter_restart: true,
+        incremental_upgrade: true,
+        mtls: true,
+        cron_jobs: true,
+    };
+}
+
 impl Default for OperatorSettings {
     fn default() -> Self {
         Self {

@@ -254,6 +254,37 @@ fn metadata_that_ray_cannot_take_stops_a_submitter() {
     assert!(!done.status().is_some_and(failed), "{:?}", done.status());
 }
 
+/// The gate is one of the program, so the RayJob did not become invalid.
+#[test]
+fn a_gate_that_is_set_off_fails_new_jobs_only() {
+    let mut settings = OperatorSettings::default();
+    settings.gates.deletion_policy = false;
+    settings.gates.network_policy = false;
+    let moment = Moment { now: Timestamp::UNIX_EPOCH, seed: [3; 32] };
+    let policy = json!({"policy": "DeleteCluster"});
+    let specs = [
+        json!({"deletionStrategy": {"onSuccess": policy, "onFailure": policy}}),
+        json!({"rayClusterSpec": {"networkPolicy": {}}}),
+    ];
+    for spec in specs {
+        let fails = |phase: &str| {
+            let mut status = running();
+            status["jobDeploymentStatus"] = json!(phase);
+            let steps = job::decide(&ray_job(&spec, &status), &[], &[], &moment, &settings);
+            steps.iter().any(|step| match step {
+                RayStep::ReplaceStatus(status) => {
+                    status["jobDeploymentStatus"] == "ValidationFailed"
+                }
+                _ => false,
+            })
+        };
+        assert!(fails(""), "{spec}");
+        for phase in ["Initializing", "Running", "Suspended", "Complete", "Failed"] {
+            assert!(!fails(phase), "{phase} {spec}");
+        }
+    }
+}
+
 #[test]
 fn a_foreign_cluster_of_the_same_name_is_not_deleted() {
     let mut status = running();

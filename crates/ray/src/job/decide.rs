@@ -57,7 +57,7 @@ pub fn decide(
         finalize(job, children, &before, settings, &mut pass);
         return pass.finish();
     }
-    let checked = checked(job, settings).and_then(|spec| check_phase(&before, spec));
+    let checked = checked(job, &before, settings).and_then(|spec| check_phase(&before, spec));
     let spec = match checked.and_then(|spec| check_submission(&before, spec)) {
         Ok(spec) => spec,
         Err(invalid) => {
@@ -127,12 +127,20 @@ fn begin(context: &JobContext<'_>, status: &mut AttemptStatus) {
     status.begin(job_id, cluster, context.now());
 }
 
-fn checked(job: &Value, settings: &OperatorSettings) -> Result<RayJobSpec, InvalidJob> {
+fn checked(
+    job: &Value,
+    before: &AttemptStatus,
+    settings: &OperatorSettings,
+) -> Result<RayJobSpec, InvalidJob> {
     let spec = from_value::<RayJobSpec>(&job["spec"]).map_err(|error| {
         let message = format!("The RayJob spec is invalid: {error}");
         InvalidJob { reason: "InvalidRayJobSpec", message }
     })?;
-    check_job(job, &spec, settings)?;
+    // A gate that is set off refuses new RayJobs only: it fails none that was accepted with it.
+    match before.phase.is_begun() {
+        true => check_job(job, &spec, &settings.with_all_gates())?,
+        false => check_job(job, &spec, settings)?,
+    }
     Ok(spec)
 }
 
