@@ -240,7 +240,10 @@ fn a_rule_without_protocol_or_with_empty_lists_is_written_once() {
 /// A label that any cluster may have opens nothing.
 #[test]
 fn a_policy_admits_the_submitter_of_the_owner() {
-    let owner = json!({"kind": "RayJob", "name": "rj", "uid": "j", "controller": true});
+    let owner = |group: &str| {
+        let api = format!("{group}/v1");
+        json!([{"apiVersion": api, "kind": "RayJob", "name": "rj", "uid": "j", "controller": true}])
+    };
     let labels = json!({
         "ray.io/job-submission-mode": "K8sJobMode",
         "ray.io/originated-from-crd": "RayJob",
@@ -255,7 +258,8 @@ fn a_policy_admits_the_submitter_of_the_owner() {
     };
     let submitter =
         json!({"ray.io/originated-from-crd": "RayJob", "ray.io/originated-from-cr-name": "rj"});
-    assert_eq!(admitted(&json!([owner])), submitter);
+    assert_eq!(admitted(&owner("ray.io")), submitter);
+    assert_eq!(admitted(&owner("example.com")), Value::Null, "a RayJob of another API");
     assert_eq!(admitted(&json!([])), Value::Null);
 }
 

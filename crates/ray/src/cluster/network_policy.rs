@@ -159,7 +159,7 @@ fn submitter_rule(context: &ClusterContext<'_>) -> Option<Value> {
         return None;
     }
     let mut owners = items(&context.cluster["metadata"]["ownerReferences"]).iter();
-    let owner = owners.find(|owner| owner["controller"] == true && owner["kind"] == "RayJob")?;
+    let owner = owners.find(|owner| owner["controller"] == true && is_ray_job(owner))?;
     Some(json!({
         "from": [{"podSelector": {"matchLabels": {
             names::ORIGIN_NAME_LABEL: owner["name"],
@@ -167,6 +167,10 @@ fn submitter_rule(context: &ClusterContext<'_>) -> Option<Value> {
         }}}],
         "ports": [{"protocol": "TCP", "port": dashboard_port(context)}],
     }))
+}
+
+fn is_ray_job(owner: &Value) -> bool {
+    owner["kind"] == "RayJob" && text(&owner["apiVersion"]).starts_with("ray.io/")
 }
 
 /// A rule of the spec as the API server stores it, so that it is not taken for one that has drifted: without empty lists, and with
