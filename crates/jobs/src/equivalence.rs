@@ -58,7 +58,7 @@ fn same_limit<J: GenericJob>(job: &J, workload: &Workload) -> bool {
 #[derive(Clone, Copy)]
 struct ComparedFields {
     counts: bool,
-    /// The counts may be those of another version of Kueue as well.
+    /// The pod sets may be those of another version as well.
     as_written: bool,
     tolerations: bool,
 }
@@ -89,8 +89,7 @@ pub fn owned_by<J: GenericJob>(workload: &Workload, job: &J, gates: JobGates) ->
 
 /// Whether the pod sets of a job are those of its Workload.
 ///
-/// A Workload with quota and a clone may have the counts that another version of Kueue has for the job: an upgrade stops no job that
-/// runs, and managers and workers need not have one version.
+/// A Workload with quota and a clone may have the pod sets that another version has for the job: an upgrade stops no job that runs, and managers and workers need not have one version.
 fn same_pods<J: GenericJob>(
     job: &J,
     workload: &Workload,
@@ -107,8 +106,8 @@ fn same_pods<J: GenericJob>(
         || (as_written && job.pod_sets_as_written(gates).is_some_and(|written| same(&written)))
 }
 
-/// The pod sets of a job, and the same with the counts that another version of Kueue has for them, if these are accepted as well. That
-/// version may differ in some of the pod sets alone, so each of them may have either count.
+/// The pod sets of a job, and those that another version has for it, if these are accepted as well. That version may differ in some of
+/// the pod sets alone, so each of them may have either form.
 #[derive(Clone, Copy)]
 struct EitherPodSets<'a> {
     sets: &'a [PodSet],
@@ -116,9 +115,17 @@ struct EitherPodSets<'a> {
 }
 
 impl EitherPodSets<'_> {
-    fn may_have(&self, index: usize, count: Option<i32>) -> bool {
+    fn may_be(
+        &self,
+        index: usize,
+        wanted: &PodSet,
+        (compared, gates): (ComparedFields, JobGates),
+    ) -> bool {
         let mut theirs = [self.sets.get(index), self.written.get(index)].into_iter().flatten();
-        theirs.any(|set| set.count.unwrap_or(1) == count.unwrap_or(1))
+        theirs.any(|set| {
+            let same_count = set.count.unwrap_or(1) == wanted.count.unwrap_or(1);
+            (!compared.counts || same_count) && same_set(wanted, set, compared, gates)
+        })
     }
 }
 
@@ -167,12 +174,9 @@ fn same_sets(
     compared: ComparedFields,
     gates: JobGates,
 ) -> bool {
-    let mut pairs = wanted.iter().zip(theirs.sets).enumerate();
+    let mut wanted_sets = wanted.iter().enumerate();
     wanted.len() == theirs.sets.len()
-        && pairs.all(|(index, (left, right))| {
-            (!compared.counts || theirs.may_have(index, left.count))
-                && same_set(left, right, compared, gates)
-        })
+        && wanted_sets.all(|(index, wanted)| theirs.may_be(index, wanted, (compared, gates)))
 }
 
 /// Compares all but the count.

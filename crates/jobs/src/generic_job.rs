@@ -211,8 +211,8 @@ pub trait GenericJob: Clone {
     /// Pod sets in a stable order (Kueue: `PodSets`). An unresolved job has none.
     fn pod_sets(&self, gates: JobGates) -> Vec<PodSet>;
 
-    /// The pod sets with the counts that other versions of Kueue have for the job; `None` if those are the same. A version may have either
-    /// count of each pod set.
+    /// The pod sets that other versions of Kueue, or former ones of this program, have for the job; `None` if those are the same. A version
+    /// may have either form of each pod set.
     fn pod_sets_as_written(&self, _: JobGates) -> Option<Vec<PodSet>> {
         None
     }

@@ -228,6 +228,10 @@ impl GenericJob for DeclaredJob {
     }
 
     fn pod_sets_as_written(&self, gates: JobGates) -> Option<Vec<PodSet>> {
+        if let Some(spark) = self.spark() {
+            let former = spark.former_pod_sets(&self.object)?;
+            return Some(former.iter().map(|set| pod_set(set, gates)).collect());
+        }
         self.pod_sets.iter().find(|set| set.written.is_some())?;
         let mut sets = self.pod_sets(gates);
         for (set, declared) in sets.iter_mut().zip(&self.pod_sets) {

@@ -1,6 +1,7 @@
 //! Reconciliation of a job and its Workload in every situation.
 
 mod contradictions;
+mod former_memory;
 mod slices;
 mod topologies;
 mod written_sizes;

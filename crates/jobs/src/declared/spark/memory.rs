@@ -15,11 +15,19 @@ const UNITS: &[(&str, &str)] = &[
     ("b", ""),
 ];
 
+/// How an amount becomes one in the notation of Kubernetes.
+pub(super) type MemoryReading = fn(&str) -> String;
+
 /// The memory of Spark in the notation of Kubernetes. A bare number is one of mebibytes, as for Spark.
 pub(super) fn of_spark(amount: &str) -> String {
     let amount = amount.trim();
-    let is_bare = !amount.is_empty() && amount.bytes().all(|byte| byte.is_ascii_digit());
-    if is_bare { format!("{amount}Mi") } else { as_quantity(amount) }
+    if is_bare(amount) { format!("{amount}Mi") } else { as_quantity(amount) }
+}
+
+/// Whether an amount is a number without a unit.
+pub(super) fn is_bare(amount: &str) -> bool {
+    let amount = amount.trim();
+    !amount.is_empty() && amount.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// An amount in the notation of Kubernetes. What has no unit of Java stays.

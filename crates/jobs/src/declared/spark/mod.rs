@@ -15,6 +15,7 @@ mod pods;
 mod tests;
 
 use crds::validation::{Errors, FieldError};
+use memory::MemoryReading;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -67,10 +68,28 @@ impl SparkSpec {
     /// # Errors
     /// If a field does not decode, or an amount is none.
     pub(super) fn pod_sets(&self, object: &Value) -> Result<Vec<DeclaredPodSet>, String> {
+        self.pod_sets_by(object, memory::of_spark)
+    }
+
+    /// The pod sets of a former version, which read a bare number of memory as bytes. None if they are the same.
+    pub(super) fn former_pod_sets(&self, object: &Value) -> Option<Vec<DeclaredPodSet>> {
+        let is_bare = |role: &Role| {
+            let memory = self.role(*role).join(&Pointer::of(&["memory"]));
+            memory.text(object).is_some_and(memory::is_bare)
+        };
+        Role::ALL.iter().find(|role| is_bare(role))?;
+        self.pod_sets_by(object, memory::as_quantity).ok()
+    }
+
+    fn pod_sets_by(
+        &self,
+        object: &Value,
+        memory: MemoryReading,
+    ) -> Result<Vec<DeclaredPodSet>, String> {
         let application = self.application.get(object).unwrap_or(&Value::Null);
         let sets = Role::ALL.into_iter().map(|role| {
             let at = self.role(role);
-            let template = pods::template(application, role)
+            let template = pods::template(application, role, memory)
                 .map_err(|error| format!("{}: {error}", at.field_path()))?;
             Ok(DeclaredPodSet {
                 name: role.name().to_owned(),

@@ -4,7 +4,10 @@
 use crds::{decode::from_value, pod::PodTemplate};
 use serde_json::{Value, json};
 
-use super::{Role, memory};
+use super::{
+    Role,
+    memory::{self, MemoryReading},
+};
 
 /// Volumes that Spark itself mounts.
 const LOCAL_DIRECTORIES: &str = "spark-local-dir-";
@@ -16,7 +19,11 @@ const OF_PODS: [&str; 3] = ["affinity", "nodeSelector", "tolerations"];
 ///
 /// # Errors
 /// If a field does not decode, or an amount is none.
-pub(super) fn template(application: &Value, role: Role) -> Result<PodTemplate, String> {
+pub(super) fn template(
+    application: &Value,
+    role: Role,
+    memory: MemoryReading,
+) -> Result<PodTemplate, String> {
     let fields = &application[role.name()];
     let mut spec = json!({});
     for field in OF_PODS {
@@ -27,7 +34,7 @@ pub(super) fn template(application: &Value, role: Role) -> Result<PodTemplate, S
         copy(&application["nodeSelector"], &mut spec, "nodeSelector");
     }
     copy(&fields["priorityClassName"], &mut spec, "priorityClassName");
-    let mut container = json!({ "name": role.container(), "resources": resources(fields) });
+    let mut container = json!({ "name": role.container(), "resources": resources(fields, memory) });
     let (volumes, mounts) = volumes(application, fields);
     if !volumes.is_empty() {
         spec["volumes"] = Value::Array(volumes);
@@ -63,14 +70,14 @@ fn metadata(fields: &Value) -> Value {
     metadata
 }
 
-fn resources(fields: &Value) -> Value {
+fn resources(fields: &Value, of_heap: MemoryReading) -> Value {
     let mut resources = json!({});
     let text = |field: &str| fields[field].as_str().map(str::to_owned);
-    let memory = |field: &str, read: fn(&str) -> String| fields[field].as_str().map(read);
+    let memory = |field: &str, read: MemoryReading| fields[field].as_str().map(read);
     for (amounts, resource, amount) in [
         ("requests", "cpu", text("coreRequest")),
         ("limits", "cpu", text("coreLimit")),
-        ("requests", "memory", memory("memory", memory::of_spark)),
+        ("requests", "memory", memory("memory", of_heap)),
         ("limits", "memory", memory("memoryLimit", memory::as_quantity)),
     ] {
         if let Some(amount) = amount {
