@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::{
     GenericJob, Job, JobGates, Kind, Pod, StopWrite,
-    declared::DeclaredJob,
+    declared::{DeclaredJob, StartAdditions},
     defaulting::{self, DefaultingFacts, PatchAdd},
     elastic_copies::CopiedSize,
     generic_job::{JobOutcome, SetSize, Stop},
@@ -85,12 +85,21 @@ impl JobObject {
         decoded.map_err(|error| error.to_string())
     }
 
-    /// Why an answer to a write of a start shows that the job cannot start: the API server has not stored what was written.
+    /// What the first of two writes of a start adds to the pods; `None` if the job has no place for it.
     #[must_use]
-    pub fn obstacle_to_start(&self) -> Option<&'static str> {
+    pub fn start_additions(&self) -> Option<StartAdditions> {
         match self {
-            Self::Declared(job) => job.obstacle_to_start(),
+            Self::Declared(job) => job.start_additions(),
             Self::Batch(_) | Self::Pod(_) | Self::LeaderWorkerSet(_) => None,
+        }
+    }
+
+    /// A job whose additions are stored, after the second write.
+    #[must_use]
+    pub fn unsuspended(&self) -> Self {
+        match self {
+            Self::Declared(job) => Self::Declared(job.unsuspended()),
+            other => other.clone(),
         }
     }
 

@@ -47,6 +47,8 @@ names! {
     INVALID_POD_INDEX_OFFSET = "InvalidPodIndexOffset";
     /// Of an event: the CRD of a job lacks a field that a start needs.
     CRD_OUTDATED = "CRDOutdated";
+    /// Of an event: the API server stores what a start writes in another way.
+    START_NOT_STORED = "StartNotStored";
     /// A worker has an object of another owner under the name of a copy.
     NAME_TAKEN = "NameTaken";
     /// Another manager uses a worker with the same origin.

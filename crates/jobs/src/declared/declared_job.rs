@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 
 use super::{
-    JobFields, Outcome, RaySpec, Reclaimable, SparkSpec, TrainingSpec, components,
+    JobFields, Outcome, RaySpec, Reclaimable, SparkSpec, StartAdditions, TrainingSpec, components,
     declared_pod_set::DeclaredPodSet, live_cluster::LiveCluster, probe, training,
 };
 use crate::{
@@ -65,9 +65,16 @@ impl DeclaredJob {
         self.fields()?.training.as_ref()
     }
 
-    /// See [`JobObject::obstacle_to_start`](crate::JobObject::obstacle_to_start).
-    pub(crate) fn obstacle_to_start(&self) -> Option<&'static str> {
-        self.training()?.outdated_crd(&self.object)
+    /// See [`JobObject::start_additions`](crate::JobObject::start_additions).
+    pub(crate) fn start_additions(&self) -> Option<StartAdditions> {
+        self.training()?.start_additions(&self.object)
+    }
+
+    /// The job with its switch on, and nothing else changed.
+    pub(crate) fn unsuspended(&self) -> Self {
+        let mut job = self.clone();
+        job.set_suspended(false);
+        job
     }
 
     pub(super) fn spark(&self) -> Option<&SparkSpec> {
@@ -170,9 +177,7 @@ impl GenericJob for DeclaredJob {
         if !training.same_additions((&self.object, &started.object), &started.pod_sets) {
             return started.suspended();
         }
-        let mut job = self.clone();
-        job.set_suspended(false);
-        job
+        self.unsuspended()
     }
 
     fn needed_objects(&self) -> Vec<NeededObject> {

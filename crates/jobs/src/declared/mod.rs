@@ -58,7 +58,7 @@ pub use self::{
     probe::Probe,
     ray::RaySpec,
     spark::SparkSpec,
-    training::TrainingSpec,
+    training::{StartAdditions, StartObstacle, TrainingSpec},
 };
 
 pub(crate) use self::probe::NOTHING_RUNS;

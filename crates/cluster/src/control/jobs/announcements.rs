@@ -6,6 +6,7 @@ use ::jobs::{
     GenericJob, JobObject,
     ancestor_search::{AncestorError, MAX_ANCESTORS},
     construct_workload::PrioritySource,
+    declared::StartObstacle,
     pods::pod::FRAMEWORK,
 };
 use crds::{
@@ -14,8 +15,8 @@ use crds::{
         conditions::{ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED},
         gates::ADMISSION,
         reasons::{
-            CRD_OUTDATED, FAILED_TO_CREATE_WORKLOAD, OUT_OF_SYNC, OWNER_REFERENCES_ADDED,
-            WORKLOAD_NAME_CONFLICT, WORKLOAD_SLICE_REPLACED,
+            FAILED_TO_CREATE_WORKLOAD, OUT_OF_SYNC, OWNER_REFERENCES_ADDED, WORKLOAD_NAME_CONFLICT,
+            WORKLOAD_SLICE_REPLACED,
         },
         reporters,
     },
@@ -151,7 +152,7 @@ impl Jobs {
         }
     }
 
-    /// Forgets what was reported about a job that an observation shows to be another one, or to be started.
+    /// Forgets what was reported about a job, and what was stored of its start.that an observation shows to be another one, or to be started.
     pub(super) fn end_reports(&mut self, key: &JobKey, now: &JobObject) {
         let known = self.jobs.get(key).map(|one| &one.object().metadata().uid);
         if known.is_some_and(|uid| *uid != now.metadata().uid) {
@@ -162,11 +163,12 @@ impl Jobs {
         }
     }
 
-    /// Forgets what was reported about a job.
+    /// Forgets what was reported about a job, and what was stored of its start.
     pub(super) fn forget_reports(&mut self, key: &JobKey) {
         self.refused_jobs.remove(key);
         self.held_members.remove(key);
         self.refused_creations.remove(key);
+        self.prepared_starts.remove(key);
     }
 
     /// The job that asked for a write of its Workload, or the oldest member of the group.
@@ -191,12 +193,16 @@ impl Jobs {
         let Some(job) = self.get(key).map(|(_, job)| Arc::clone(job)) else {
             return;
         };
-        // The first of two writes.
-        if job.kind().prepares_starts() && job.spec_suspended() {
-            let obstacle = job.obstacle_to_start();
-            let news = obstacle.filter(|text| self.refused_jobs.is_news(key, text, ctx.now));
-            let refusals = news.map(|text| refusal(&job, CRD_OUTDATED, text.to_owned()));
-            return refusals.into_iter().for_each(|event| ctx.outbox.publish(event));
+        if job.kind().prepares_starts() {
+            let obstacle = self.prepared_starts.answered(key, &job, ctx.now);
+            let news = obstacle.filter(|it| self.refused_jobs.is_news(key, &it.message, ctx.now));
+            if let Some(StartObstacle { reason, message }) = news {
+                ctx.outbox.publish(refusal(&job, reason, message));
+            }
+            // The first of two writes, or one that was not stored as it was written.
+            if job.spec_suspended() {
+                return;
+            }
         }
         self.announce_start(key, &job, workloads, ctx);
     }

@@ -19,6 +19,7 @@
 //! | `orphaned_members`, `absent_sets` | held pods of a set that is gone, and the reads that show it |
 //! | `refusals` | why a job or a group gets no Workload, reported once |
 //! | `role_requests` | how members of groups are compared with the quota of their roles |
+//! | `prepared_starts` | starts of two writes: what was stored of the first one |
 //! | `readiness` | whether the pods of a Workload are ready, and whether a group waits for replacements |
 //! | `steps` | the steps of a job or a group, as writes and Events |
 //! | `change` | writes of a job, and Events about it |
@@ -41,6 +42,7 @@ mod orphans;
 mod own_workloads;
 mod owners;
 mod pod_groups;
+mod prepared_starts;
 mod readiness;
 mod refusals;
 mod replica_sets;
@@ -92,6 +94,7 @@ use self::{
     orphans::Orphans,
     owners::{Abandoned, Owners},
     pod_groups::PodGroups,
+    prepared_starts::PreparedStarts,
     refusals::Refusals,
     replica_sets::ReplicaSets,
     set_evaluation::SetEvaluation,
@@ -119,6 +122,7 @@ pub(crate) struct Jobs {
     lookups: Lookups,
     sets: ReplicaSets,
     refused_jobs: Refusals<JobKey>,
+    prepared_starts: PreparedStarts,
     refused_groups: Refusals<Key>,
     /// Workloads that the API server does not accept, by job or oldest member.
     refused_creations: Refusals<JobKey>,
@@ -141,6 +145,7 @@ impl Jobs {
             lookups: Lookups::default(),
             sets: ReplicaSets::default(),
             refused_jobs: Refusals::default(),
+            prepared_starts: PreparedStarts::default(),
             refused_groups: Refusals::default(),
             refused_creations: Refusals::default(),
             held_members: Refusals::default(),
@@ -448,6 +453,7 @@ impl Jobs {
         };
         let mut steps = evaluation.steps(ctx);
         self.refused_jobs.report_once(key, &mut steps, ctx.now);
+        self.prepared_starts.revise(key, &job, &mut steps, ctx);
         tracing::trace!(job = %key, n_steps = steps.len(), outcome = ?job.finished(), "evaluated");
         evaluation.take(steps, ctx)
     }

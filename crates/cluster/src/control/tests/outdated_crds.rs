@@ -13,6 +13,10 @@ const SENTENCE: &str = "TrainJob CRD does not support the 'runtimePatches' field
                         upgrade Kubeflow Trainer to v2.2.0 or later. See: \
                         https://github.com/kubeflow/trainer/releases/tag/v2.2.0";
 
+/// The template of the entry of Kueue in the patches.
+const TEMPLATE: &str =
+    "/0/trainingRuntimeSpec/template/spec/replicatedJobs/0/template/spec/template";
+
 fn train_job() -> Kind {
     let kind = Kinds::built_in().of_framework("trainer.kubeflow.org/trainjob");
     kind.expect("TrainJob").clone()
@@ -107,6 +111,56 @@ fn a_job_starts_when_its_patches_are_stored() {
     assert_eq!(start(&step), Some(json!({"suspend": false})));
     done(&mut control, &step, "start", shown("32", false, &patches), NOW);
     assert_eq!(events(&control.decide(NOW)), ["Started Admitted by clusterQueue cq"]);
+}
+
+/// A webhook may add to the patches, as one with a time that differs in each answer.
+#[test]
+fn a_job_starts_with_further_patches() {
+    let mut control = manager();
+    let step = control.decide(NOW);
+    let mut patches = start(&step).expect("the patches")["runtimePatches"].clone();
+    let template = patches.pointer_mut(TEMPLATE).expect("a template");
+    template["metadata"]["annotations"]["example.com/seen"] = json!("31");
+    template["spec"]["tolerations"] = json!([{"key": "more"}]);
+    done(&mut control, &step, "start", shown("31", true, &patches), NOW);
+    let step = control.decide(NOW);
+    assert_eq!(start(&step), Some(json!({"suspend": false})));
+    assert_eq!(events(&step), [""; 0]);
+    done(&mut control, &step, "start", shown("32", false, &patches), NOW);
+    assert_eq!(events(&control.decide(NOW)), ["Started Admitted by clusterQueue cq"]);
+}
+
+/// A CRD, or a webhook, that takes a part of the patches away or holds the switch: each answer is another version of the job.
+#[test]
+fn a_job_whose_start_is_stored_in_part_says_so_once() {
+    let at = "spec.runtimePatches[kueue.x-k8s.io/manager].trainingRuntimeSpec.template.spec.replicatedJobs[node].template.spec.template.metadata.labels.kueue.x-k8s.io/podset";
+    for path in [at, "spec.suspend"] {
+        let mut control = manager();
+        let (mut n_writes, mut shown_events) = (0, Vec::new());
+        let mut patches = Value::Null;
+        let mut now = NOW;
+        for turn in 0..2000 {
+            now = NOW + (turn * 30).milliseconds();
+            let step = control.decide(now);
+            shown_events.extend(events(&step));
+            let Some(spec) = start(&step) else { continue };
+            n_writes += 1;
+            if let Some(written) = spec.get("runtimePatches") {
+                patches = written.clone();
+            }
+            let labels = patches.pointer_mut(TEMPLATE).map(|it| &mut it["metadata"]["labels"]);
+            let labels = labels.and_then(Value::as_object_mut).expect("labels");
+            let suspend = path == "spec.suspend" || spec.get("suspend").is_none();
+            if path == at {
+                labels.remove("kueue.x-k8s.io/podset");
+            }
+            let version = (30 + n_writes).to_string();
+            done(&mut control, &step, "start", shown(&version, suspend, &patches), now);
+        }
+        let [event] = &shown_events[..] else { panic!("{shown_events:?}") };
+        assert!(event.starts_with("StartNotStored ") && event.contains(path), "{event}");
+        assert!((2..25).contains(&n_writes), "{path}: {n_writes} until {now}");
+    }
 }
 
 #[test]

@@ -9,12 +9,16 @@
 //! | `rendered` | the replicated Jobs of the JobSet: templates and counts |
 //! | `strategic_merge` | how a patch changes a template |
 //! | `patches` | the entry of Kueue in the patches of a job |
+//! | `stored_additions` | what an API server has stored of that entry |
 
 mod patches;
 mod rendered;
+mod stored_additions;
 mod strategic_merge;
 #[cfg(test)]
 mod tests;
+
+pub use stored_additions::{StartAdditions, StartObstacle};
 
 use crds::v1beta2::PodSet;
 use serde::Deserialize;

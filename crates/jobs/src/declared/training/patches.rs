@@ -13,7 +13,7 @@ use crate::{node_affinity, pod_set_info::PodSetInfo, pointer::Pointer};
 const PATCHES: &str = "runtimePatches";
 
 /// What upstream says about a CRD without the field, from which the API server drops it.
-const OUTDATED_CRD: &str = "TrainJob CRD does not support the 'runtimePatches' field. This field is required by Kueue and was added \
+pub(super) const OUTDATED_CRD: &str = "TrainJob CRD does not support the 'runtimePatches' field. This field is required by Kueue and was added \
                             in Kubeflow Trainer v2.2.0. Currently installed TrainJob CRD appears to be v2.1 or earlier. Please \
                             upgrade Kubeflow Trainer to v2.2.0 or later. See: \
                             https://github.com/kubeflow/trainer/releases/tag/v2.2.0";
@@ -37,7 +37,7 @@ impl TrainingSpec {
         self.entries(object).iter().filter(|entry| entry["manager"] != self.manager)
     }
 
-    fn own<'a>(&self, object: &'a Value) -> Option<&'a Value> {
+    pub(super) fn own<'a>(&self, object: &'a Value) -> Option<&'a Value> {
         self.entries(object).iter().find(|entry| entry["manager"] == self.manager)
     }
 
@@ -71,11 +71,6 @@ impl TrainingSpec {
         let added = self.added_to(object, name)?;
         let template = decode_template(Some(added), &Pointer::of(&[name])).ok()?;
         Some(PodSetInfo::of(&PodSet { template, ..PodSet::default() }))
-    }
-
-    /// Why a job without an entry does not start although the entry was written: the API server drops a field that the CRD lacks.
-    pub(in crate::declared) fn outdated_crd(&self, object: &Value) -> Option<&'static str> {
-        self.own(object).is_none().then_some(OUTDATED_CRD)
     }
 
     /// The patches of a new job: with an entry for Kueue, which a start fills. `None` if it is there.

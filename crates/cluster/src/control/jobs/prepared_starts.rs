@@ -1,0 +1,139 @@
+//! Starts of jobs that take two writes: what a start adds to the pods, and then the switch.
+//!
+//! ```text
+//! (none) --additions written--> Written --all are stored--> Stored --switch written--> Switched --unsuspended--> (none)
+//!                                 |  \--something is missing--> Lacking <--still suspended--/
+//!                                 \<----- a pause that doubles ----/
+//! ```
+//! What else is stored may be of a webhook, or of an earlier start. After a write it is of a webhook, so the job starts with it.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use ::jobs::{
+    GenericJob, JobObject,
+    declared::{StartAdditions, StartObstacle},
+    reconcile::ReconcileStep,
+};
+use jiff::Timestamp;
+
+use crate::control::{context::Context, job_key::JobKey, timers::Reevaluation};
+
+/// The pause after the first answer that lacks something. It doubles with each further one: no version of the job ends it, since a
+/// webhook may change the job in every write.
+const FIRST_PAUSE: Duration = Duration::from_millis(200);
+
+/// The longest pause.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct PreparedStarts {
+    by_job: BTreeMap<JobKey, PreparedStart>,
+}
+
+#[derive(Debug)]
+struct PreparedStart {
+    written: Option<StartAdditions>,
+    progress: StartProgress,
+    /// Answers that lacked something.
+    failures: u32,
+}
+
+#[derive(Debug, PartialEq)]
+enum StartProgress {
+    Written,
+    /// The additions as they were stored.
+    Stored(StartAdditions),
+    Switched,
+    /// No write before this time.
+    Lacking(Timestamp),
+}
+
+impl PreparedStarts {
+    /// Replaces the write of a start by the switch if its additions are stored, and removes it while it pauses.
+    pub(super) fn revise(
+        &mut self,
+        key: &JobKey,
+        job: &JobObject,
+        steps: &mut Vec<ReconcileStep<JobObject>>,
+        ctx: &mut Context,
+    ) {
+        if !job.kind().prepares_starts() {
+            return;
+        }
+        let mut paused = None;
+        for step in steps.iter_mut() {
+            let ReconcileStep::StartJob(after) = step else { continue };
+            paused = self.pause(key, ctx.now);
+            if paused.is_none() {
+                self.send(key, job, after);
+            }
+        }
+        if let Some(until) = paused {
+            steps.retain(|step| !matches!(step, ReconcileStep::StartJob(_)));
+            ctx.agenda.at(until, Reevaluation::Job(key.clone()));
+        }
+    }
+
+    /// The end of the pause of a job, if it has one.
+    fn pause(&self, key: &JobKey, now: Timestamp) -> Option<Timestamp> {
+        match self.by_job.get(key)?.progress {
+            StartProgress::Lacking(until) => Some(until).filter(|until| *until > now),
+            _ => None,
+        }
+    }
+
+    fn send(&mut self, key: &JobKey, job: &JobObject, after: &mut Box<JobObject>) {
+        let written = after.start_additions();
+        let new = || PreparedStart { written: None, progress: StartProgress::Written, failures: 0 };
+        let start = self.by_job.entry(key.clone()).or_insert_with(new);
+        if after.spec_suspended() {
+            let is_stored = start.written == written
+                && matches!(&start.progress, StartProgress::Stored(stored) if job.start_additions().as_ref() == Some(stored));
+            if !is_stored {
+                (start.written, start.progress) = (written, StartProgress::Written);
+                return;
+            }
+            **after = job.unsuspended();
+        }
+        start.progress = StartProgress::Switched;
+    }
+
+    /// Takes the answer to a write of a start. Returns why it is repeated.
+    pub(super) fn answered(
+        &mut self,
+        key: &JobKey,
+        job: &JobObject,
+        now: Timestamp,
+    ) -> Option<StartObstacle> {
+        if !job.spec_suspended() {
+            self.by_job.remove(key);
+            return None;
+        }
+        let start = self.by_job.get_mut(key)?;
+        let stored = job.start_additions();
+        let obstacle = match (&start.progress, &start.written) {
+            (StartProgress::Switched, _) => Some(StartObstacle::not_stored("spec.suspend")),
+            (_, Some(written)) => written.obstacle(stored.as_ref()),
+            (_, None) => None,
+        };
+        start.progress = match (&obstacle, stored) {
+            (None, Some(stored)) => StartProgress::Stored(stored),
+            _ => StartProgress::Lacking(start.pause_from(now)),
+        };
+        obstacle
+    }
+
+    /// Forgets a job that is gone.
+    pub(super) fn remove(&mut self, key: &JobKey) {
+        self.by_job.remove(key);
+    }
+}
+
+impl PreparedStart {
+    fn pause_from(&mut self, now: Timestamp) -> Timestamp {
+        let pause = FIRST_PAUSE.saturating_mul(1 << self.failures.min(10)).min(LONGEST_PAUSE);
+        self.failures += 1;
+        now.checked_add(pause).unwrap_or(now)
+    }
+}
