@@ -115,6 +115,22 @@ mod tests {
         assert_eq!(kinds.mirrored, Kinds::default());
     }
 
+    /// The integration marks the pods of Deployments; the copies are those of the external framework.
+    #[test]
+    fn a_deployment_that_is_mirrored_is_one_observed_kind() {
+        let mut file = Configuration::without_file(None).expect("defaults");
+        file.integrations.frameworks = vec!["deployment".to_owned()];
+        let name = "Deployment.v1.apps".to_owned();
+        file.multi_kueue.external_frameworks = vec![crate::multikueue::ExternalFramework { name }];
+        let kinds = JobKinds::configured(&file, &Gates::default(), &Kinds::default());
+        let names = |kinds: &Kinds| -> Vec<String> {
+            let found = kinds.iter().filter(|kind| kind.name() == "Deployment");
+            found.map(|kind| kind.framework().to_owned()).collect()
+        };
+        assert_eq!(names(&kinds.handled), ["deployment"]);
+        assert_eq!(names(&kinds.observed()), ["Deployment.v1.apps"]);
+    }
+
     #[test]
     fn a_resource_has_the_name_that_is_known_or_the_guessed_one() {
         let kinds =
