@@ -7,7 +7,7 @@
 //! without admission fair sharing.
 
 use crate::admission_fair_sharing::AdmissionFairSharingSettings;
-use crate::admission_fair_sharing::ledger::{Sums, exact};
+use crate::admission_fair_sharing::ledger::{Sums, covers, exact};
 use crate::amount::NanoAmount;
 use crate::checks;
 use crate::ids::{LocalQueueId, QueueId, ResourceId, WorkloadId};
@@ -75,7 +75,8 @@ pub(crate) fn sample(
     }
 }
 
-/// Adds the entry penalty of a Workload that reserved quota. A Workload that returns after an eviction has been charged.
+/// Adds the entry penalty of a Workload that reserved quota. One that returns after an eviction has been charged, unless it uses more
+/// now: otherwise a Workload could enter with one pod, and return with any number.
 pub(crate) fn add_penalty(
     quota: &QuotaLayer,
     workloads: &WorkloadLayer,
@@ -85,12 +86,17 @@ pub(crate) fn add_penalty(
     let Some(local_queue) = workloads.at(id).local_queue else {
         return;
     };
-    if workloads.at(id).penalty_settled || sharing_queue(queues, local_queue).is_none() {
+    if sharing_queue(queues, local_queue).is_none() {
         return;
     }
     let mut usage = Sums::new();
     add_usage(quota, workloads, id, &mut usage);
-    queues.ledger_mut().add_penalty(id, local_queue, &usage);
+    let penalty = queues.ledger().entry_penalty(&usage);
+    let settled = workloads.at(id).settled_penalty.as_deref();
+    if settled.is_some_and(|settled| covers(settled, &penalty)) {
+        return;
+    }
+    queues.ledger_mut().add_penalty(id, local_queue, penalty);
     update_usage(queues, local_queue);
 }
 
@@ -104,11 +110,13 @@ pub(crate) fn admitted(
 ) {
     if let Some(local_queue) = queues.ledger().penalized(id) {
         let usage = usage_of_local_queue(quota, workloads, queues, local_queue);
-        queues.ledger_mut().consume_penalty(id, &usage, now);
+        let penalty = queues.ledger_mut().consume_penalty(id, &usage, now);
         update_usage(queues, local_queue);
         // The Workload may have another LocalQueue since its reservation, which was charged nothing.
-        if workloads.at(id).local_queue == Some(local_queue) {
-            workloads.settle_penalty(id);
+        if workloads.at(id).local_queue == Some(local_queue)
+            && let Some(penalty) = penalty
+        {
+            workloads.settle_penalty(id, penalty);
         }
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! At every sample past consumption decays by the half-life and present usage is added for the elapsed time. A quota
 //! reservation adds an entry penalty at once, of the size that one sampling interval would add; without it a LocalQueue
-//! could reserve everything between two samples. The penalty becomes consumption when the Workload is admitted, once per Workload, and is
-//! dropped when the quota is released before that. Source: docs/reference/kueue.md §3.8.
+//! could reserve everything between two samples. The penalty becomes consumption when the Workload is admitted, and is dropped when the
+//! quota is released before that. Source: docs/reference/kueue.md §3.8.
 //!
 //! Amounts are whole numbers in 2^-32 of a resource's base unit, so equal events give equal usage on every machine.
 
@@ -107,20 +107,27 @@ impl ConsumptionLedger {
         FairSharingUsage(total / i128::from(weight.0))
     }
 
+    /// The entry penalty for a usage: what one sampling interval would add.
+    pub(crate) fn entry_penalty(&self, usage: &Sums) -> Sums {
+        let Some(settings) = &self.settings else {
+            return Sums::new();
+        };
+        let factor = DecayFactor::left(settings.interval, settings.usage_half_life).rest();
+        // With a half-life of 0 nothing is remembered, so there is no penalty.
+        let factor = if settings.usage_half_life > 0 { factor } else { factor.rest() };
+        scaled(usage, factor)
+    }
+
     /// Adds the entry penalty of a Workload that reserved quota, in place of an earlier one.
     pub(crate) fn add_penalty(
         &mut self,
         workload: WorkloadId,
         local_queue: LocalQueueId,
-        usage: &Sums,
+        penalty: Sums,
     ) {
-        let Some(settings) = &self.settings else {
+        if !self.is_on() {
             return;
-        };
-        let factor = DecayFactor::left(settings.interval, settings.usage_half_life).rest();
-        // With a half-life of 0 nothing is remembered, so there is no penalty.
-        let factor = if settings.usage_half_life > 0 { factor } else { factor.rest() };
-        let penalty = scaled(usage, factor);
+        }
         self.withdraw(workload);
         let account = self.accounts.entry(local_queue).or_default();
         add(&mut account.penalties, &penalty);
@@ -138,17 +145,21 @@ impl ConsumptionLedger {
     }
 
     /// Turns the entry penalty of an admitted Workload into consumption, after a sample of `usage`, the present usage of
-    /// its LocalQueue.
-    pub(crate) fn consume_penalty(&mut self, workload: WorkloadId, usage: &Sums, now: Time) {
-        let Some((local_queue, penalty)) = self.withdraw(workload) else {
-            return;
-        };
+    /// its LocalQueue. Returns the penalty.
+    pub(crate) fn consume_penalty(
+        &mut self,
+        workload: WorkloadId,
+        usage: &Sums,
+        now: Time,
+    ) -> Option<Sums> {
+        let (local_queue, penalty) = self.withdraw(workload)?;
         // Without a record there is nothing to decay, and the next sample begins one.
         if self.accounts.get(&local_queue).is_some_and(|account| account.updated.is_some()) {
             self.sample(local_queue, usage, now);
         }
         let account = self.accounts.entry(local_queue).or_default();
         add(&mut account.consumed, &penalty);
+        Some(penalty)
     }
 
     /// Decays the consumption of a LocalQueue up to `now`, and adds its present usage for the elapsed time. A LocalQueue without a
@@ -197,6 +208,11 @@ fn add(sums: &mut Sums, more: &Sums) {
     for (resource, sum) in more {
         *sums.entry(*resource).or_default() += sum;
     }
+}
+
+/// Whether no resource has more in `sums` than in `most`.
+pub(crate) fn covers(most: &Sums, sums: &Sums) -> bool {
+    sums.iter().all(|(resource, sum)| *sum <= most.get(resource).copied().unwrap_or(0))
 }
 
 /// An amount in 2^-32 of a base unit; zero if negative.
@@ -255,7 +271,8 @@ mod tests {
     fn a_second_penalty_of_a_workload_replaces_the_first() {
         let mut ledger = ledger(10, 10);
         for count in [8, 4] {
-            ledger.add_penalty(WorkloadId(0), QUEUE, &gpus(count));
+            let penalty = ledger.entry_penalty(&gpus(count));
+            ledger.add_penalty(WorkloadId(0), QUEUE, penalty);
         }
         assert_eq!(usage(&ledger), 2 * NanoAmount::PER_UNIT);
         ledger.drop_penalty(WorkloadId(0));

@@ -78,7 +78,7 @@ fn record(spec: WorkloadInfo, class: EquivalenceClassId) -> WorkloadRecord {
         ticket: 0,
         removed: false,
         preemption_gated: spec.preemption_gated,
-        penalty_settled: false,
+        settled_penalty: None,
         awaited_capacity: None,
         awaits_quota: false,
         invalid: spec.invalid,

@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::admission_fair_sharing::ledger::Sums;
 use crate::ids::{EquivalenceClassId, LocalQueueId, QueueId, RequeueKey, WorkloadId};
 use crate::spec::{PodSetAdmission, QueueEligibility};
 use crate::time::Time;
@@ -126,9 +127,9 @@ impl WorkloadLayer {
     /// Replaces a Workload without a reservation. With `keeps_scan` it continues its flavor scan.
     pub(crate) fn replace(&mut self, id: WorkloadId, new: WorkloadRecord, keeps_scan: bool) {
         let old = self.table.at_mut(id);
-        let (old_class, penalty_settled) = (old.class, old.stays_settled(&new));
+        let (old_class, settled_penalty) = (old.class, old.take_settled_penalty(&new));
         let last_assignment = old.last_assignment.take().filter(|_| keeps_scan);
-        self.table.insert(id, WorkloadRecord { last_assignment, penalty_settled, ..new });
+        self.table.insert(id, WorkloadRecord { last_assignment, settled_penalty, ..new });
         self.classes.release(old_class);
     }
 
@@ -144,26 +145,26 @@ impl WorkloadLayer {
     /// Updates a Workload with a reservation from a new observation. Class, position and admission stay.
     pub(crate) fn update_reserving(&mut self, id: WorkloadId, new: WorkloadRecord) {
         let old = self.table.at_mut(id);
-        old.penalty_settled = old.stays_settled(&new);
+        old.settled_penalty = old.take_settled_penalty(&new);
         (old.priority, old.has_priority_class) = (new.priority, new.has_priority_class);
         (old.eligibility, old.queued_at) = (new.eligibility, new.queued_at);
         (old.local_queue, old.invalid, old.checks) = (new.local_queue, new.invalid, new.checks);
         old.preemption_gated = new.preemption_gated;
     }
 
-    /// Notes that the LocalQueue of a Workload was charged its entry penalty.
-    pub(crate) fn settle_penalty(&mut self, id: WorkloadId) {
-        self.table.at_mut(id).penalty_settled = true;
+    /// Notes the entry penalty that the LocalQueue of a Workload was charged.
+    pub(crate) fn settle_penalty(&mut self, id: WorkloadId, penalty: Sums) {
+        self.table.at_mut(id).settled_penalty = Some(Box::new(penalty));
     }
 
     /// Forgets which Workloads of a LocalQueue, or of all of them, have a settled entry penalty. Cost: one look at every Workload.
     pub(crate) fn forget_settled_penalties(&mut self, local_queue: Option<LocalQueueId>) {
         let concerns =
             |one: &WorkloadRecord| local_queue.is_none() || one.local_queue == local_queue;
-        let settled = self.iter().filter(|(_, one)| one.penalty_settled && concerns(one));
+        let settled = self.iter().filter(|(_, one)| one.settled_penalty.is_some() && concerns(one));
         let settled: Vec<WorkloadId> = settled.map(|(id, _)| id).collect();
         for id in settled {
-            self.table.at_mut(id).penalty_settled = false;
+            self.table.at_mut(id).settled_penalty = None;
         }
     }
 
@@ -173,7 +174,7 @@ impl WorkloadLayer {
         self.classes.release(old);
     }
 
-    /// Sets whether a Workload may be queued, and its queue-order timestamp.
+    /// Sets whether a Workload may be queued, and its queue-order timestamp. One that leaves its queue has no settled entry penalty.
     pub(crate) fn set_eligibility(
         &mut self,
         id: WorkloadId,
@@ -182,6 +183,9 @@ impl WorkloadLayer {
     ) {
         let workload = self.table.at_mut(id);
         (workload.eligibility, workload.queued_at) = (eligibility, queued_at);
+        if eligibility == QueueEligibility::Excluded {
+            workload.settled_penalty = None;
+        }
     }
 
     /// Sets the variant group of a Workload, or removes it from its group.

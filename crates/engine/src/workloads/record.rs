@@ -2,6 +2,7 @@
 
 use smallvec::SmallVec;
 
+use crate::admission_fair_sharing::ledger::Sums;
 use crate::ids::{
     BucketId, CheckId, EquivalenceClassId, LocalQueueId, NamespaceId, QueueId, RequeueKey,
     ResourceId,
@@ -61,8 +62,8 @@ pub(crate) struct WorkloadRecord {
     pub(crate) removed: bool,
     /// One of its preemption gates is closed.
     pub(crate) preemption_gated: bool,
-    /// Its LocalQueue was charged its entry penalty, and is not charged again (admission fair sharing).
-    pub(crate) penalty_settled: bool,
+    /// The entry penalty that its LocalQueue was charged. One that is no greater is not charged again (admission fair sharing).
+    pub(crate) settled_penalty: Option<Box<Sums>>,
     /// It waits for cluster capacity under this key.
     pub(crate) awaited_capacity: Option<RequeueKey>,
     /// It waits for quota, too: it would have to preempt.
@@ -74,8 +75,12 @@ pub(crate) struct WorkloadRecord {
 }
 
 impl WorkloadRecord {
-    /// Whether the entry penalty stays settled when `new` is observed: not for another LocalQueue, nor for another object of the name.
-    pub(super) fn stays_settled(&self, new: &Self) -> bool {
-        self.penalty_settled && self.local_queue == new.local_queue && self.uid == new.uid
+    /// Takes the settled entry penalty for the record `new` of a later observation. It ends with another LocalQueue, with another
+    /// object of the name, and when the Workload leaves its queue.
+    pub(super) fn take_settled_penalty(&mut self, new: &Self) -> Option<Box<Sums>> {
+        let stays = self.local_queue == new.local_queue
+            && self.uid == new.uid
+            && new.eligibility != QueueEligibility::Excluded;
+        self.settled_penalty.take().filter(|_| stays)
     }
 }

@@ -408,3 +408,96 @@ fn without_a_half_life_past_usage_is_dropped() {
         "#]],
     );
 }
+
+#[test]
+fn a_workload_that_returns_with_more_pods_is_charged_again() {
+    check(
+        "
+        admission-fair-sharing half-life=10 interval=10
+        cq team-a usage-based gpu/h100=9
+        lq one cq=team-a
+        wl grows q=one gpu=2 t=1
+        cycle
+        admitted grows
+        evict grows
+        release grows t=2
+        wl grows q=one gpu=2 pods=4 t=2
+        cycle
+        admitted grows
+        usage one
+        evict grows
+        release grows t=3
+        wl grows q=one gpu=2 pods=3 t=3
+        cycle
+        admitted grows
+        usage one
+        ",
+        &expect![[r#"
+            1  reserve grows team-a gpu=h100:2
+            2  reserve grows team-a gpu=h100:8
+            -  one consumed gpu=5, share 5000
+            3  reserve grows team-a gpu=h100:6
+            -  one consumed gpu=5, share 5000
+        "#]],
+    );
+}
+
+/// It was admitted with one pod of four before.
+#[test]
+fn a_partial_admission_settles_no_more_than_it_got() {
+    check(
+        "
+        admission-fair-sharing half-life=10 interval=10
+        cq team-a usage-based gpu/h100=2
+        lq one cq=team-a
+        wl gang q=one gpu=2 pods=4 min=1 t=1
+        cycle
+        admitted gang
+        evict gang
+        release gang t=2
+        cq team-a usage-based gpu/h100=9
+        cycle
+        admitted gang
+        usage one
+        ",
+        &expect![[r#"
+            1  reserve gang team-a gpu=h100:2
+            2  reserve gang team-a gpu=h100:8
+            -  one consumed gpu=5, share 5000
+        "#]],
+    );
+}
+
+#[test]
+fn a_workload_that_was_deactivated_is_charged_again() {
+    check(
+        "
+        admission-fair-sharing half-life=10 interval=10
+        cq team-a usage-based gpu/h100=9
+        lq one cq=team-a
+        wl first q=one gpu=2 t=1
+        wl second q=one gpu=2 t=2
+        cycle 2
+        admitted first
+        admitted second
+        evict first
+        release first t=3 hold=out
+        wl first q=one gpu=2 t=3
+        evict second
+        release second t=4
+        wl second q=one gpu=2 t=4 hold=out
+        wl second q=one gpu=2 t=4
+        cycle 2
+        admitted first
+        admitted second
+        usage one
+        ",
+        &expect![[r#"
+            1  reserve first team-a gpu=h100:2
+            2  reserve second team-a gpu=h100:2
+            3  reserve first team-a gpu=h100:2
+            4  reserve second team-a gpu=h100:2
+            -  one consumed gpu=4, share 4000
+        "#]],
+    );
+}
