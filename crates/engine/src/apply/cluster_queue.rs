@@ -27,9 +27,12 @@ pub(crate) fn cohort(
     quota: &mut QuotaLayer,
     queues: &mut QueueLayer,
     id: CohortId,
-    spec: &CohortInfo,
+    object: Option<CohortInfo>,
 ) {
-    let (node, former) = quota.set_cohort(id, spec);
+    // A new status alone, such as its share, requeues nothing and restarts no flavor scan.
+    let Some((node, former)) = quota.set_cohort(id, object) else {
+        return;
+    };
     queues.requeue_tree_of(node);
     // Quota that the cohort borrowed is free again in the tree that it leaves.
     if let Some(parent) = former {

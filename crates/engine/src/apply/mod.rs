@@ -40,7 +40,7 @@ pub(crate) fn apply(state: &mut State, event: Event) {
         }
         Event::Node(id, spec) => node(topology, queues, id, spec),
         Event::Check(id, spec) => check(quota, queues, id, spec),
-        Event::Cohort(id, spec) => cohort(quota, queues, id, &spec.unwrap_or_default()),
+        Event::Cohort(id, spec) => cohort(quota, queues, id, spec),
         Event::ClusterQueue(id, Some(spec)) => cluster_queue(quota, queues, id, spec),
         Event::ClusterQueue(id, None) => cluster_queue_gone(quota, queues, id),
         Event::LocalQueue(id, spec) => local_queue(quota, workloads, queues, id, spec),

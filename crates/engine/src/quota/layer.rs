@@ -4,6 +4,8 @@
 //! [`QuotaLayer::tree`]; usage and configuration change only through methods of the layer. A search changes usage
 //! within a simulation and rewinds it. Source: docs/reference/kueue.md §4.3.
 
+use std::sync::Arc;
+
 use crate::amount::Amount;
 use crate::dense_table::DenseTable;
 use crate::ids::{CohortId, FlavorId, NodeId, QueueId, ResourceId, Slot};
@@ -18,6 +20,8 @@ pub(crate) struct QuotaLayer {
     tree: QuotaTree,
     /// Tree node of each cohort.
     cohorts: DenseTable<CohortId, Option<NodeId>>,
+    /// Each cohort that is an object, as it was observed last.
+    objects: DenseTable<CohortId, Option<Arc<CohortInfo>>>,
     flavors: DenseTable<FlavorId, Option<FlavorSpec>>,
     changes: ConfigurationChanges,
     before: Option<QuotaCheckpoint>,
@@ -28,6 +32,7 @@ pub(crate) struct QuotaLayer {
 struct QuotaCheckpoint {
     mark: usize,
     cohorts: DenseTable<CohortId, Option<NodeId>>,
+    objects: DenseTable<CohortId, Option<Arc<CohortInfo>>>,
     flavors: DenseTable<FlavorId, Option<FlavorSpec>>,
     changes: ConfigurationChanges,
 }
@@ -108,14 +113,21 @@ impl QuotaLayer {
         self.changes.node_changed(node);
     }
 
-    /// Replaces quotas, weight and parent of a cohort. Returns its node and its former parent.
+    /// Replaces quotas, weight and parent of a cohort, which has none of them without an object. Returns its node and its former
+    /// parent; `None` if nothing changed.
     pub(crate) fn set_cohort(
         &mut self,
         id: CohortId,
-        spec: &CohortInfo,
-    ) -> (NodeId, Option<NodeId>) {
+        object: Option<CohortInfo>,
+    ) -> Option<(NodeId, Option<NodeId>)> {
+        if self.objects.find(id).map(Arc::as_ref) == object.as_ref() {
+            return None;
+        }
         let node = self.cohort_node(id);
         let former = self.tree.parent(node);
+        let object = object.map(Arc::new);
+        let spec = object.clone().unwrap_or_default();
+        *self.objects.entry(id) = object;
         let parent = spec.parent.map(|parent| self.cohort_node(parent));
         let quotas = self.slot_quotas(&spec.groups);
         self.note_child_left(node);
@@ -123,7 +135,7 @@ impl QuotaLayer {
         self.tree.set_quotas(node, spec.weight, &quotas);
         self.tree.set_parent(node, parent);
         self.changes.node_changed(node);
-        (node, former)
+        Some((node, former))
     }
 
     /// The node of a cohort, created on first reference: a cohort needs no object of its own.
@@ -260,10 +272,11 @@ impl QuotaLayer {
     /// Begins a what-if.
     pub(crate) fn begin_what_if(&mut self) {
         // The pattern names every table, so that a new one cannot be left out.
-        let Self { tree, cohorts, flavors, changes, before } = self;
+        let Self { tree, cohorts, objects, flavors, changes, before } = self;
         *before = Some(QuotaCheckpoint {
             mark: tree.begin(),
             cohorts: cohorts.clone(),
+            objects: objects.clone(),
             flavors: flavors.clone(),
             changes: changes.clone(),
         });
@@ -271,9 +284,12 @@ impl QuotaLayer {
 
     /// Ends the what-if: restores configuration and usage.
     pub(crate) fn undo_what_if(&mut self) {
-        if let Some(QuotaCheckpoint { mark, cohorts, flavors, changes }) = self.before.take() {
+        if let Some(QuotaCheckpoint { mark, cohorts, objects, flavors, changes }) =
+            self.before.take()
+        {
             self.tree.undo(mark);
-            (self.cohorts, self.flavors, self.changes) = (cohorts, flavors, changes);
+            (self.cohorts, self.objects) = (cohorts, objects);
+            (self.flavors, self.changes) = (flavors, changes);
         }
     }
 }

@@ -554,3 +554,35 @@ fn scan_progress_beyond_the_remaining_flavors_is_dropped() {
         "#]],
     );
 }
+
+#[test]
+fn scan_progress_survives_a_cohort_that_is_observed_again() {
+    let quotas = "cohort=all preempt-stops gpu/h100=2 gpu/a100=2 + cpu/x=4";
+    check(
+        &format!(
+            "
+            cohort all
+            cq team-a {quotas}
+            cq team-b cohort=all cpu/x=0
+            wl guest q=team-b cpu=4 t=1
+            cycle
+            wl main q=team-a gpu=1 cpu=4 t=2
+            cycle
+            cq team-a {quotas} stopped
+            cohort all
+            wl other q=team-b cpu=9 t=3
+            cycle
+            finish guest
+            cq team-a {quotas}
+            cycle
+            "
+        ),
+        &expect![[r#"
+            1  reserve guest team-b cpu=x:4 (borrows, height 1)
+            2  requeue main team-a NoCandidates
+            3  inadmissible-class other team-b ExceedsMaxQuota
+            4  reserve main team-a cpu=x:4 gpu=a100:1
+            4  inadmissible-class other team-b ExceedsMaxQuota
+        "#]],
+    );
+}

@@ -201,3 +201,35 @@ fn usage_of_a_deleted_queue_stays_until_its_workloads_finish() {
         "#]],
     );
 }
+
+/// A new status of a Cohort, or a label, leads to an equal observation.
+#[test]
+fn a_cohort_that_is_observed_again_requeues_nothing() {
+    check(
+        "
+        cohort all weight=2 gpu/h100=1
+        cq team-a cohort=all gpu/h100=1
+        wl first q=team-a gpu=2 t=1
+        cycle
+        wl second q=team-a gpu=1 t=2
+        cycle
+        cohort all weight=2 gpu/h100=1
+        cycle
+        show team-a
+        cohort all weight=1 gpu/h100=1
+        cycle
+        delete cohort all
+        cycle
+        cohort all
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve first team-a gpu=h100:2 (borrows, height 1)
+            2  inadmissible-class second team-a NoCandidates
+            -  team-a uses gpu/h100=2, reserving first, inadmissible second
+            4  inadmissible-class second team-a NoCandidates
+            5  inadmissible-class second team-a NoCandidates
+            6  inadmissible-class second team-a NoCandidates
+        "#]],
+    );
+}
