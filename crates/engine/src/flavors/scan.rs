@@ -77,10 +77,10 @@ pub(crate) fn scan(
     assumed: &SlotUsage,
     reasons: &mut SmallVec<[NoFitReason; 1]>,
 ) -> ScanResult {
-    let first = first_flavor(&state.settings, flavor_request);
     if flavor_request.probe.is_some() {
-        return scan_for_probe(state, flavor_request, (first, assumed), reasons);
+        return scan_for_probe(state, flavor_request, assumed, reasons);
     }
+    let first = first_flavor(&state.settings, flavor_request);
     scan_range(state, flavor_request, (first..flavor_request.group.flavors.len(), assumed), reasons)
 }
 
@@ -90,7 +90,7 @@ pub(crate) fn scan(
 fn scan_for_probe(
     state: &mut State,
     flavor_request: &FlavorRequest<'_>,
-    (first, assumed): (usize, &SlotUsage),
+    assumed: &SlotUsage,
     reasons: &mut SmallVec<[NoFitReason; 1]>,
 ) -> ScanResult {
     let end = flavor_request.group.flavors.len();
@@ -99,7 +99,7 @@ fn scan_for_probe(
     if found.flavor_assignments.is_none() {
         reasons.truncate(known);
         let any = FlavorRequest { probe: None, ..*flavor_request };
-        found = scan_range(state, &any, (first..end, assumed), reasons);
+        found = scan_range(state, &any, (0..end, assumed), reasons);
     }
     // Without the gate an entry with an assignment counts as unfinished all the same.
     if state.settings.flavor_fungibility {

@@ -658,3 +658,29 @@ fn the_quota_of_an_evicted_slice_is_not_taken_over() {
         "#]],
     );
 }
+
+/// Its last attempt stopped at that flavor.
+#[test]
+fn a_pod_set_that_lost_its_pods_stays_in_the_flavor_of_the_replaced_slice() {
+    check(
+        "
+        settings no-scheduling-hashes
+        cq team-a gpu/a=0 gpu/b=4 gpu/c=4 + cpu/x=4
+        wl first q=team-a cpu=2 t=1
+        wl old q=team-a gpu=1 + cpu=1 t=2
+        cycle 2
+        wl new q=team-a gpu=1 + pods=3 cpu=1 t=3 replaces=old
+        cycle
+        reclaim new 1
+        finish first
+        cq team-a gpu/a=0 gpu/b=0 gpu/c=4 + cpu/x=4
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve first team-a cpu=x:2
+            2  reserve old team-a gpu=b:1 + cpu=x:1
+            3  requeue new team-a NoCandidates
+            4  reserve new team-a gpu=b:0 + cpu=x:3
+        "#]],
+    );
+}
