@@ -120,7 +120,7 @@ impl DispatchSettings {
             namespace: file.namespace().to_owned(),
             profiles: cluster_profiles(settings, stores),
             secrets: kubeconfig_secrets(stores, file.namespace()),
-            kubeconfig_files: KubeconfigDirectory::new(settings.kubeconfig_directory.clone()),
+            kubeconfig_files: settings.kubeconfig_files.clone(),
             origin: multi_kueue.origin.clone(),
             metrics: metrics.clone(),
             check_every: multi_kueue.gc_interval(),

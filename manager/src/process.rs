@@ -313,6 +313,7 @@ fn keep_certificate(
 mod tests {
     use config::{Configuration, JobKinds, gates::Gates};
     use jobs::Kinds;
+    use remote::KubeconfigDirectory;
 
     use super::*;
 
@@ -323,7 +324,7 @@ mod tests {
             file: Configuration::default(),
             gates: Gates::default(),
             kinds: JobKinds::all(&Kinds::default()),
-            kubeconfig_directory: "/kubeconfigs".into(),
+            kubeconfig_files: KubeconfigDirectory::default(),
             name_prefix: "kueue".to_owned(),
             idle: Vec::new(),
             ray_security: None,

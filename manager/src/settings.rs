@@ -1,6 +1,6 @@
 //! The settings of the process: configuration file and feature gates, or their defaults.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Context;
 use config::{
@@ -12,7 +12,7 @@ use config::{
 use jobs::Kinds;
 use kube::Client;
 use ray::security::SecurityConfig;
-use remote::KUBECONFIG_DIRECTORY;
+use remote::KubeconfigDirectory;
 use runtime::tls::{MinVersion, ServerTls};
 use webhooks::{JobSettings, JobWebhooks, Rules, cache::SharedWebhookCache};
 
@@ -32,8 +32,8 @@ pub(crate) struct ProcessSettings {
     pub(crate) gates: Gates,
     /// The kinds of jobs that are handled.
     pub(crate) kinds: JobKinds,
-    /// The directory of kubeconfigs in files.
-    pub(crate) kubeconfig_directory: PathBuf,
+    /// The kubeconfigs in files. One for the process: clones share its limits.
+    pub(crate) kubeconfig_files: KubeconfigDirectory,
     /// How the names of the manager's own objects begin.
     pub(crate) name_prefix: String,
     /// Settings that are used and have no effect.
@@ -55,10 +55,10 @@ impl ProcessSettings {
         for IdleSetting { name, reason } in &idle {
             tracing::warn!(setting = name, reason, "a setting that is used has no effect");
         }
-        let kubeconfig_directory = args.worker_kubeconfig_directory.clone();
+        let kubeconfig_files = KubeconfigDirectory::new(args.worker_kubeconfig_directory.clone());
         let ray_security = ray_security(args.ray_security.as_deref())?;
         let name_prefix = args.name_prefix.clone();
-        Ok(Self { kubeconfig_directory, name_prefix, idle, ray_security, ..settings })
+        Ok(Self { kubeconfig_files, name_prefix, idle, ray_security, ..settings })
     }
 
     fn read(path: Option<&Path>, feature_gates: &str, declared: &Kinds) -> anyhow::Result<Self> {
@@ -76,12 +76,11 @@ impl ProcessSettings {
         let gates = file.gates(feature_gates).context("feature gates")?;
         file.check_with(&gates)?;
         let kinds = JobKinds::configured(&file, &gates, declared);
-        let kubeconfig_directory = KUBECONFIG_DIRECTORY.into();
         Ok(Self {
             file,
             gates,
             kinds,
-            kubeconfig_directory,
+            kubeconfig_files: KubeconfigDirectory::default(),
             name_prefix: NAME_PREFIX.to_owned(),
             idle: Vec::new(),
             ray_security: None,

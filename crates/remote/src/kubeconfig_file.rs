@@ -4,18 +4,16 @@
 //! links lead to. A file is reduced to the hash of its text; the task of the worker reads the text when it connects.
 
 use std::{
-    collections::BTreeMap,
     fs::File,
     io::{self, Read},
     path::{Component, Path, PathBuf},
-    sync::Arc,
 };
 
-use parking_lot::Mutex;
 use rustix::fs::{Mode, OFlags};
-use tokio::sync::Semaphore;
 
-use crate::{kubeconfig_refused::KubeconfigRefused, kubeconfig_secret::Fingerprint};
+use crate::{
+    kubeconfig_refused::KubeconfigRefused, kubeconfig_secret::Fingerprint, read_turns::ReadTurns,
+};
 
 /// The directory that upstream reads kubeconfigs from.
 pub const KUBECONFIG_DIRECTORY: &str = "/etc/multikueue/kubeconfigs";
@@ -23,12 +21,11 @@ pub const KUBECONFIG_DIRECTORY: &str = "/etc/multikueue/kubeconfigs";
 /// The greatest size of a file, that of a Secret.
 const SIZE_LIMIT: u64 = 1 << 20;
 
-/// The directory of kubeconfigs. Clones share the limit of one read at a time per path: each read that a file system does not answer
-/// holds a thread for ever.
+/// The directory of kubeconfigs. Clones share the limits of [`ReadTurns`], so a process has one and its clones.
 #[derive(Clone, Debug)]
 pub struct KubeconfigDirectory {
     directory: PathBuf,
-    reads: Arc<Mutex<BTreeMap<Box<str>, Arc<Semaphore>>>>,
+    turns: ReadTurns,
 }
 
 impl Default for KubeconfigDirectory {
@@ -41,7 +38,7 @@ impl KubeconfigDirectory {
     /// Kubeconfigs in this directory.
     #[must_use]
     pub fn new(directory: PathBuf) -> Self {
-        Self { directory, reads: Arc::default() }
+        Self { directory, turns: ReadTurns::default() }
     }
 
     /// The hash of a file's text.
@@ -57,34 +54,23 @@ impl KubeconfigDirectory {
     /// # Errors
     /// If the file is not one of the directory, or cannot be read.
     pub(super) async fn read(self, path: Box<str>) -> Result<Vec<u8>, KubeconfigRefused> {
-        let late = KubeconfigRefused::LateFile(path.clone());
-        // No semaphore is closed.
-        let Ok(turn) = self.turn(&path).acquire_owned().await else {
-            return Err(late);
-        };
-        let read = tokio::task::spawn_blocking(move || {
-            let read = self.read_now(&path);
-            drop(turn);
-            read
-        });
-        // The task ends without an answer only together with the runtime.
-        read.await.unwrap_or(Err(late))
+        // A refusal by the name needs no thread.
+        self.check_name(&path)?;
+        let (turns, late) = (self.turns.clone(), KubeconfigRefused::LateFile(path.clone()));
+        let name = path.clone();
+        turns.read(&name, move || self.read_now(&path)).await.unwrap_or(Err(late))
     }
 
-    /// The turn of a path; those that no read holds are forgotten.
-    fn turn(&self, path: &str) -> Arc<Semaphore> {
-        let mut reads = self.reads.lock();
-        reads.retain(|_, turn| Arc::strong_count(turn) > 1);
-        Arc::clone(reads.entry(path.into()).or_insert_with(|| Arc::new(Semaphore::new(1))))
+    fn check_name(&self, path: &str) -> Result<(), KubeconfigRefused> {
+        match Path::new(path) {
+            path if path.is_relative() => Err(KubeconfigRefused::RelativePath),
+            path if !self.names(path) => Err(KubeconfigRefused::OutsideDirectory),
+            _ => Ok(()),
+        }
     }
 
+    /// Reads a file with a name of the directory.
     fn read_now(&self, path: &str) -> Result<Vec<u8>, KubeconfigRefused> {
-        if Path::new(path).is_relative() {
-            return Err(KubeconfigRefused::RelativePath);
-        }
-        if !self.names(Path::new(path)) {
-            return Err(KubeconfigRefused::OutsideDirectory);
-        }
         let failed = |error| unreadable(path, &error);
         let target = Path::new(path).canonicalize().map_err(failed)?;
         let directory = self.directory.canonicalize().map_err(failed)?;
@@ -142,6 +128,10 @@ mod tests {
         (root, KubeconfigDirectory::new(own))
     }
 
+    fn checked(directory: &KubeconfigDirectory, path: &str) -> Result<Vec<u8>, KubeconfigRefused> {
+        directory.check_name(path).and_then(|()| directory.read_now(path))
+    }
+
     #[test]
     fn only_files_of_the_directory_are_read() {
         let (root, directory) = directory();
@@ -156,7 +146,7 @@ mod tests {
         symlink(root.path(), own.join("up")).expect("a link");
         let path = |name: &str| own.join(name).display().to_string();
         for name in ["east", "west"] {
-            assert_eq!(directory.read_now(&path(name)).as_deref(), Ok(&b"text"[..]), "{name}");
+            assert_eq!(checked(&directory, &path(name)).as_deref(), Ok(&b"text"[..]), "{name}");
         }
         let outside = root.path().join("outside").display().to_string();
         let sibling = format!("{}-more/east", own.display());
@@ -170,13 +160,13 @@ mod tests {
             sibling,
         ] {
             assert_eq!(
-                directory.read_now(&path),
+                checked(&directory, &path),
                 Err(KubeconfigRefused::OutsideDirectory),
                 "{path}"
             );
         }
         for path in ["", "kubeconfigs/east"] {
-            assert_eq!(directory.read_now(path), Err(KubeconfigRefused::RelativePath), "{path:?}");
+            assert_eq!(checked(&directory, path), Err(KubeconfigRefused::RelativePath), "{path:?}");
         }
     }
 
@@ -215,22 +205,14 @@ mod tests {
         assert_eq!(answer.recv_timeout(Duration::from_secs(5)), Ok(expected));
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn a_path_has_one_read_at_a_time() {
-        let (root, directory) = directory();
-        let own = root.path().join("kubeconfigs");
-        let path = |name: &str| -> Box<str> { own.join(name).display().to_string().into() };
-        for name in ["east", "west"] {
-            std::fs::write(own.join(name), "text").expect("a file");
+    #[tokio::test]
+    async fn a_refusal_by_the_name_takes_no_thread() {
+        let (_root, directory) = directory();
+        for path in ["", "kubeconfigs/east", "/etc/passwd"] {
+            let read = directory.clone().read(path.into());
+            // Polled once: nothing is awaited.
+            let answer = futures::FutureExt::now_or_never(read);
+            assert!(matches!(answer, Some(Err(_))), "{path:?}: {answer:?}");
         }
-        let stuck = directory.turn(&path("east")).acquire_owned().await.expect("a turn");
-        let read = |name: &str| directory.clone().read(path(name));
-        let second = tokio::time::timeout(Duration::from_secs(60), read("east")).await;
-        assert!(second.is_err(), "it holds no thread");
-        assert!(read("west").await.is_ok());
-        drop(stuck);
-        assert!(read("east").await.is_ok());
-        drop(read("west").await);
-        assert_eq!(directory.reads.lock().len(), 1);
     }
 }

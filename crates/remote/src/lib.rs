@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `kubeconfig` | validates a kubeconfig, pure |
 //! | `kubeconfig_file`, `file_watch` | kubeconfigs in files, and their changes |
+//! | `read_turns` | how many files are read at a time |
 //! | `cluster_profile` | kubeconfigs from ClusterProfiles and credential plugins |
 //! | `reconcile` | what the supervisor does for a worker, pure |
 //! | `retry` | when a connection is retried, and the status meanwhile, pure |
@@ -32,6 +33,7 @@ mod kubeconfig_refused;
 mod kubeconfig_secret;
 mod load_kubeconfig;
 mod object_store;
+mod read_turns;
 mod reconcile;
 mod replaceable_client;
 mod response_deadline;

@@ -29,7 +29,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use kube::Client;
-use remote::{KubeconfigDirectory, WorkerClients};
+use remote::WorkerClients;
 use runtime::{
     Shutdown, Stop,
     cert_secret::CertSecret,
@@ -92,7 +92,7 @@ pub(crate) async fn start(
 ) -> anyhow::Result<()> {
     let ((host, port), stop) = (address(args)?, shutdown.serving());
     let listener = listen::bind("the Ray API", &host, port).await?;
-    let files = KubeconfigDirectory::new(settings.kubeconfig_directory.clone());
+    let files = settings.kubeconfig_files.clone();
     let namespace = settings.file.namespace();
     let workers = WorkerClients::new(client.clone(), namespace, files, requests.clone());
     let router = server::router(RayApiServer::new(client, workers, stop));

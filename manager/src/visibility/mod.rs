@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use cluster::control::index_settings;
 use kube::Client;
-use remote::{KubeconfigDirectory, WorkerClients};
+use remote::WorkerClients;
 use runtime::{
     Shutdown, health::HealthChecks, requests::RequestMetrics, server::Server, watch::Stores,
 };
@@ -66,7 +66,7 @@ pub(crate) async fn start(
     let ready = ready.with("pending-workloads", synced_or_timed_out(move || listed.is_listed()));
     let proxies = TrustedProxies::default();
     tasks.spawn(proxies.follow(stores, stop.clone()));
-    let files = KubeconfigDirectory::new(settings.kubeconfig_directory.clone());
+    let files = settings.kubeconfig_files.clone();
     let workers =
         WorkerClients::new(client.clone(), settings.file.namespace(), files, requests.clone());
     let origin = &settings.file.multi_kueue.origin;
