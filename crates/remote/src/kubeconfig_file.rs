@@ -108,7 +108,10 @@ fn unreadable(path: &str, error: &io::Error) -> KubeconfigRefused {
     match error.kind() {
         io::ErrorKind::NotFound => KubeconfigRefused::NoFile(path.into()),
         kind => {
-            KubeconfigRefused::UnreadableFile { path: path.into(), cause: kind.to_string().into() }
+            // Many errors of a file system have no kind.
+            let of_system = error.raw_os_error().map(|_| error.to_string());
+            let cause = of_system.unwrap_or_else(|| kind.to_string()).into();
+            KubeconfigRefused::UnreadableFile { path: path.into(), cause }
         }
     }
 }
@@ -214,5 +217,11 @@ mod tests {
             let answer = futures::FutureExt::now_or_never(read);
             assert!(matches!(answer, Some(Err(_))), "{path:?}: {answer:?}");
         }
+    }
+
+    #[test]
+    fn the_operating_system_says_why_a_file_is_unreadable() {
+        let refused = unreadable("/east", &io::Error::from_raw_os_error(5));
+        assert_eq!(refused.to_string(), "read /east: Input/output error (os error 5)");
     }
 }
