@@ -67,18 +67,16 @@ impl QueueObjects<'_> {
         self.queues.observe_topology(&key.name, object, agenda);
     }
 
-    /// Records a ClusterQueue. Returns whether its spec changed.
-    pub(super) fn cluster_queue(&mut self, key: &Key, object: Option<Arc<ClusterQueue>>) -> bool {
+    /// Records a ClusterQueue.
+    pub(super) fn cluster_queue(&mut self, key: &Key, object: Option<Arc<ClusterQueue>>) {
         let agenda = &mut self.core.ctx.agenda;
         self.core.scheduler.update(agenda, |index, names| {
             index.cluster_queue(names, &key.name, object.as_deref())
         });
-        let changed = self.queues.observe_cluster_queue(&key.name, object, agenda);
-        if changed {
+        if self.queues.observe_cluster_queue(&key.name, object, agenda) {
             self.core.scheduler.sample_usage();
             self.core.evaluate_all_workloads();
         }
-        changed
     }
 
     pub(super) fn local_queue(&mut self, key: &Key, object: Option<Arc<LocalQueue>>) {

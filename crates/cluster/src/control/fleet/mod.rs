@@ -48,6 +48,8 @@ pub(crate) use self::conditions::ActiveCondition;
 pub use self::connections::{
     ClaimAnswer, ClaimResult, ConnectionPlan, ConnectionPlans, WorkerRegistration,
 };
+#[cfg(test)]
+pub(crate) use self::worker_statuses::StatusScope;
 
 use self::{
     connections::{Connections, WorkerNames},
@@ -142,7 +144,9 @@ impl FleetRegistry {
         self.fleet.set_labels(id, labels.map(|(key, value)| (key.into(), value.into())).collect());
         ctx.measurements.push(measured(name, object.as_deref()));
         self.note_record(name, object.as_deref());
+        let status = self.active_status_of(name);
         upsert(&mut self.clusters, name.into(), object);
+        self.note_status(name, status);
         let registered = self.is_registered(name);
         // The time for which the connection is kept begins once, not with each later event.
         if registered != was_registered {
@@ -222,6 +226,7 @@ impl FleetRegistry {
             None => {
                 self.configs.remove(&name);
                 self.fleet.set_config(&name, None);
+                self.statuses.note_config(&name);
             }
         }
         self.configure(agenda);
@@ -251,8 +256,9 @@ impl FleetRegistry {
         let parameters = |object: &AdmissionCheck| object.spec.parameters.clone();
         let before = self.checks.get(name).map(|tracked| parameters(tracked.object()));
         self.clusters_left |= before != object.as_deref().map(parameters);
+        let config = self.config_of_check(name).map(Box::from);
         upsert(&mut self.checks, name.into(), object);
-        self.statuses.note_change();
+        self.note_check(name, config.as_deref());
         agenda.now(Reevaluation::Clusters);
         self.checks.get(name).map(|tracked| Arc::clone(tracked.object()))
     }
@@ -357,12 +363,13 @@ impl FleetRegistry {
         if ticket.purpose == Purpose::ClusterUid {
             self.identity_answered(name, &answer);
         }
+        let status = self.active_status_of(name);
         if let (Some(tracked), WriteOutcome::Done(value)) = (self.clusters.get_mut(name), answer) {
             tracked.observe_answer(&value);
-            self.statuses.note_change();
             self.connections.registration_observed(name, tracked.object());
             let object = Arc::clone(tracked.object());
             self.note_record(name, Some(&object));
+            self.note_status(name, status);
         }
     }
 
@@ -372,11 +379,15 @@ impl FleetRegistry {
         ticket: &Ticket,
         answer: WriteOutcome,
     ) -> Option<Arc<AdmissionCheck>> {
-        let tracked = self.checks.get_mut(&*ticket.target.key.name)?;
+        let name = &*ticket.target.key.name;
+        let config = self.config_of_check(name).map(Box::from);
+        let tracked = self.checks.get_mut(name)?;
         if let WriteOutcome::Done(value) = answer {
             tracked.observe_answer(&value);
         }
-        Some(Arc::clone(tracked.object()))
+        let newest = Arc::clone(tracked.object());
+        self.note_check(name, config.as_deref());
+        Some(newest)
     }
 
     fn identity_answered(&mut self, name: &str, answer: &WriteOutcome) {
@@ -410,7 +421,7 @@ impl FleetRegistry {
 
     /// Sets every MultiKueueConfig of the fleet: the clusters that it lists, those that its policy selects, and the policy.
     fn configure(&mut self, agenda: &mut Agenda) {
-        let Self { clusters, fleet, configs, policies, clusters_left, .. } = self;
+        let Self { clusters, fleet, configs, policies, clusters_left, statuses, .. } = self;
         for (name, config) in &*configs {
             let policy = policy_of(config, policies);
             let selector = policy.and_then(|policy| policy.spec.cluster_selector.as_ref());
@@ -432,9 +443,11 @@ impl FleetRegistry {
             // One that is made again may have fewer than before.
             let left = !fleet.has_config(name) || !fleet.clusters_of(name).all(stays);
             *clusters_left |= left;
+            if !fleet.clusters_of(name).eq(ids.iter().map(|id| fleet.name(*id))) {
+                statuses.note_config(name);
+            }
             fleet.set_config(name, Some(PlacementConfig { clusters: ids, policy }));
         }
-        self.statuses.note_change();
         agenda.now(Reevaluation::Clusters);
     }
 }

@@ -348,6 +348,14 @@ impl Dispatching {
         }
     }
 
+    /// A ClusterQueue was observed.
+    pub(super) fn observe_checks_of(&mut self, queue: &str, queues: &Queues) {
+        // Else nothing is measured.
+        if self.multikueue.is_some() {
+            self.registry.observe_checks_of(queue, queues.spec_of(queue));
+        }
+    }
+
     /// Writes conditions and label keys of workers, and measures the conditions.
     pub(super) fn write_workers(&mut self, core: &mut Core, queues: &Queues) {
         let Some(multikueue) = &self.multikueue else {
@@ -356,8 +364,7 @@ impl Dispatching {
         let active = |name: &str, now, annotated| multikueue.active_condition(name, now, annotated);
         let ends_confirmation = |name: &str| multikueue.ends_confirmation(name);
         self.registry.write_conditions((active, ends_confirmation), &mut core.ctx);
-        let specs = queues.hub_queues().map(|queue| (queue.name, queue.spec));
-        core.ctx.measurements.extend(self.registry.measure_statuses(specs));
+        core.ctx.measurements.extend(self.registry.measure_statuses());
         multikueue.request_label_keys(queues.flavors(), &mut core.ctx);
     }
 

@@ -403,9 +403,8 @@ impl ManagerControl {
     }
 
     fn cluster_queue(&mut self, key: &Key, object: Option<Arc<ClusterQueue>>) {
-        if self.queue_objects().cluster_queue(key, object) {
-            self.dispatching.registry.cluster_queue_changed();
-        }
+        self.queue_objects().cluster_queue(key, object);
+        self.dispatching.observe_checks_of(&key.name, &self.queues);
         self.reenter(Index::take_workloads_to_reenter);
     }
 

@@ -18,7 +18,8 @@ mod status;
 use std::{collections::BTreeSet, sync::Arc};
 
 use crds::v1beta2::{
-    AdmissionCheck, ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Topology, Workload,
+    AdmissionCheck, ClusterQueue, ClusterQueueSpec, Cohort, LocalQueue, ResourceFlavor, Topology,
+    Workload,
 };
 use jiff::Timestamp;
 use jobs::pod_sets_info::FlavorsByName;
@@ -198,6 +199,11 @@ impl Queues {
         let admitted = workload.status.admission.as_ref().map(|one| &one.cluster_queue);
         let both = queued.into_iter().chain(admitted.filter(|one| Some(*one) != queued));
         both.for_each(|name| agenda.now(Reevaluation::Queue(name.as_str().into())));
+    }
+
+    /// The spec of a ClusterQueue.
+    pub(crate) fn spec_of(&self, name: &str) -> Option<&ClusterQueueSpec> {
+        self.cluster_queues.get(name).map(|queue| &queue.tracked.object().spec)
     }
 
     /// The ClusterQueues and their LocalQueues.

@@ -8,6 +8,7 @@ use jiff::SignedDuration;
 use super::{
     cluster::Cluster,
     dispatched::{connect, dispatching, east, hub_job},
+    fleet::StatusScope,
     measurement::{LabelledNumbers, Measurement, QueueNumbers, WorkloadLabels},
     *,
 };
@@ -247,50 +248,53 @@ fn statuses(control: &mut ManagerControl) -> Vec<String> {
     control.decide(NOW).measurements.into_iter().filter_map(word).collect()
 }
 
+/// The MultiKueueCluster `east` with this status of its condition.
+fn cluster(version: &str, status: &str) -> ManagerInput {
+    let conditions = json!([{"type": "Active", "status": status, "reason": "Any", "message": ""}]);
+    let mut cluster = east_cluster();
+    cluster["metadata"]["resourceVersion"] = json!(version);
+    cluster["status"] = json!({ "conditions": conditions });
+    ManagerInput::MultiKueueCluster(Change::Apply(shared(cluster)))
+}
+
+fn config(clusters: &Value) -> ManagerInput {
+    let config = json!({
+        "metadata": {"name": "all", "resourceVersion": "10"}, "spec": {"clusters": clusters},
+    });
+    ManagerInput::MultiKueueConfig(Change::Apply(shared(config)))
+}
+
+fn queue(name: &str, generation: i64, checks: &Value) -> ManagerInput {
+    let queue = json!({
+        "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ClusterQueue",
+        "metadata": {
+            "name": name, "generation": generation, "resourceVersion": generation.to_string(),
+        },
+        "spec": {"namespaceSelector": {}, "admissionChecksStrategy": {"admissionChecks": checks}},
+    });
+    ManagerInput::ClusterQueue(Change::Apply(shared(queue)))
+}
+
 #[test]
 fn the_condition_of_a_worker_is_measured_for_each_queue_that_leads_to_it() {
     let mut control = dispatching(&hub_job("20", true, &json!({})), &[]);
     assert_eq!(statuses(&mut control), ["cq east Unknown"]);
-    let cluster = |version: &str, status: &str| {
-        let conditions =
-            json!([{"type": "Active", "status": status, "reason": "Any", "message": ""}]);
-        let mut cluster = east_cluster();
-        cluster["metadata"]["resourceVersion"] = json!(version);
-        cluster["status"] = json!({ "conditions": conditions });
-        ManagerInput::MultiKueueCluster(Change::Apply(shared(cluster)))
-    };
     control.observe(cluster("8", "True"), NOW);
     assert_eq!(statuses(&mut control), ["cq east True"]);
     control.observe(cluster("9", "False"), NOW);
     assert_eq!(statuses(&mut control), ["cq east False"]);
     assert_eq!(statuses(&mut control), [""; 0]);
 
-    let config = |clusters: Value| {
-        let config = json!({
-            "metadata": {"name": "all", "resourceVersion": "10"}, "spec": {"clusters": clusters},
-        });
-        ManagerInput::MultiKueueConfig(Change::Apply(shared(config)))
-    };
-    control.observe(config(json!(["east", "absent"])), NOW);
+    control.observe(config(&json!(["east", "absent"])), NOW);
     assert_eq!(statuses(&mut control), [""; 0], "a cluster without an object has no series");
-    control.observe(config(json!(["absent"])), NOW);
+    control.observe(config(&json!(["absent"])), NOW);
     assert_eq!(statuses(&mut control), ["cq east gone"]);
-    control.observe(config(json!(["east"])), NOW);
+    control.observe(config(&json!(["east"])), NOW);
     assert_eq!(statuses(&mut control), ["cq east False"]);
 
-    let queue = |name: &str, generation: i64, checks: Value| {
-        let queue = json!({
-            "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ClusterQueue",
-            "metadata": {
-                "name": name, "generation": generation, "resourceVersion": generation.to_string(),
-            },
-            "spec": {"namespaceSelector": {}, "admissionChecksStrategy": {"admissionChecks": checks}},
-        });
-        ManagerInput::ClusterQueue(Change::Apply(shared(queue)))
-    };
-    control.observe(queue("other", 20, json!([{"name": "workers"}])), NOW);
+    control.observe(queue("other", 20, &json!([{"name": "workers"}])), NOW);
     assert_eq!(statuses(&mut control), ["other east False"]);
-    control.observe(queue("cq", 21, json!([])), NOW);
+    control.observe(queue("cq", 21, &json!([])), NOW);
     assert_eq!(statuses(&mut control), ["cq east gone"]);
     let key = |name: &str| Key { namespace: None, name: name.into() };
     control.observe(ManagerInput::MultiKueueCluster(Change::Delete(key("east"))), NOW);
@@ -299,4 +303,36 @@ fn the_condition_of_a_worker_is_measured_for_each_queue_that_leads_to_it() {
     assert_eq!(statuses(&mut control), ["other east True"]);
     control.observe(ManagerInput::AdmissionCheck(Change::Delete(key("workers"))), NOW);
     assert_eq!(statuses(&mut control), ["other east gone"]);
+}
+
+/// What is measured again after an input, as `queue` or `queue cluster`.
+fn due(control: &mut ManagerControl, input: ManagerInput) -> Vec<String> {
+    control.observe(input, NOW);
+    let due = control.dispatching.registry.due_statuses();
+    control.decide(NOW);
+    let words = |(queue, scope): (Box<str>, StatusScope)| match scope {
+        StatusScope::All => vec![queue.to_string()],
+        StatusScope::Of(clusters) => {
+            clusters.iter().map(|cluster| format!("{queue} {cluster}")).collect()
+        }
+    };
+    due.into_iter().flat_map(words).collect()
+}
+
+#[test]
+fn only_the_queues_and_workers_that_a_change_concerns_are_measured_again() {
+    let mut control = dispatching(&hub_job("20", true, &json!({})), &[]);
+    statuses(&mut control);
+    let (ours, none) = (json!([{"name": "workers"}]), json!([]));
+    let mut due = |input| due(&mut control, input);
+    assert_eq!(due(queue("other", 20, &ours)), ["other"]);
+    assert_eq!(due(queue("other", 21, &ours)), [""; 0], "its checks are the same");
+    assert_eq!(due(queue("local", 22, &none)), [""; 0]);
+    assert_eq!(due(queue("local", 23, &json!([{"name": "nodes"}]))), ["local"]);
+    assert_eq!(due(cluster("30", "True")), ["cq east", "other east"]);
+    assert_eq!(due(cluster("31", "True")), [""; 0], "its condition is the same");
+    assert_eq!(due(config(&json!(["east"]))), [""; 0]);
+    assert_eq!(due(config(&json!(["east", "west"]))), ["cq", "other"]);
+    assert_eq!(due(queue("other", 32, &none)), ["other"]);
+    assert_eq!(due(cluster("33", "False")), ["cq east"]);
 }
