@@ -32,7 +32,7 @@ use super::{
     copy_stamp::copy_stamp,
     evaluation::DispatchEvaluation,
     orphan_cleanup::present_workload,
-    state::NEWER_COPY_GRACE,
+    state::NewerHolder,
     view::{is_deleted_member, jobs_of},
     worker::Worker,
 };
@@ -97,28 +97,40 @@ impl DispatchEvaluation<'_> {
         }
     }
 
-    /// Remembers since when a copy that holds a name is newer than its Workload as this process observes it.
+    /// Remembers since when each copy that holds a name is newer than its Workload as this process observes it.
     fn note_newer_holders(&mut self, copies: &[RemoteCopy]) {
         let held = copies.iter().filter(|copy| copy.name_held);
-        let mut workers = held.filter_map(|copy| self.worker(copy.cluster));
-        let newer = workers.any(|worker| {
-            self.held_names(worker).into_iter().any(|one| self.is_newer_holder(worker, one))
-        });
-        let since = newer.then(|| self.state.newer_holder_since.unwrap_or(self.ctx.now));
-        self.state.newer_holder_since = since;
-        if let Some(until) = self.newer_holder_until().filter(|until| *until > self.ctx.now) {
+        let mut newer = Vec::new();
+        for worker in held.filter_map(|copy| self.worker(copy.cluster)) {
+            let holders = self.held_names(worker).into_iter();
+            for owner in holders.filter_map(|one| self.newer_owner(worker, one)) {
+                let known = self.newer_holder(worker, owner).map(|one| one.since);
+                let since = known.unwrap_or(self.ctx.now);
+                newer.push(NewerHolder { cluster: worker.id, owner: owner.clone(), since });
+            }
+        }
+        self.state.newer_holders = newer;
+        let times = self.state.newer_holders.iter().map(NewerHolder::until);
+        if let Some(until) = times.filter(|until| *until > self.ctx.now).min() {
             self.ctx.agenda.at(until, Reevaluation::Workload(self.key.clone()));
         }
     }
 
-    /// Until when such a copy is awaited.
-    fn newer_holder_until(&self) -> Option<Timestamp> {
-        self.state.newer_holder_since.map(|since| after(since, NEWER_COPY_GRACE))
+    fn newer_holder(&self, worker: &Worker, owner: &Key) -> Option<&NewerHolder> {
+        let mut holders = self.state.newer_holders.iter();
+        holders.find(|one| one.cluster == worker.id && one.owner == *owner)
     }
 
-    /// Whether a copy that stays names a Workload that the hub may observe late.
-    fn is_newer_holder(&self, worker: &Worker, holder: NameHolder<'_>) -> bool {
-        holder.staying_owner().is_some_and(|owner| {
+    /// Whether a copy is awaited because the hub may observe its Workload late.
+    fn is_awaited_newer(&self, worker: &Worker, holder: NameHolder<'_>) -> bool {
+        let owner = self.newer_owner(worker, holder);
+        let newer = owner.and_then(|owner| self.newer_holder(worker, owner));
+        newer.is_some_and(|one| self.ctx.now < one.until())
+    }
+
+    /// The Workload of a copy that stays, if the hub may observe that late.
+    fn newer_owner<'w>(&self, worker: &Worker, holder: NameHolder<'w>) -> Option<&'w Key> {
+        holder.staying_owner().filter(|owner| {
             worker.metadata_of(owner).any(|copy| self.is_newer_than_observed(owner, copy))
         })
     }
@@ -152,9 +164,8 @@ impl DispatchEvaluation<'_> {
 
     /// Why a worker cannot get a job because its name is held there; `None` if no name is, or it is waited for.
     pub(super) fn name_refusal(&self, worker: &Worker) -> Option<String> {
-        let observed_late = self.newer_holder_until().is_some_and(|until| self.ctx.now < until);
         let mut held = self.held_names(worker);
-        held.retain(|one| !observed_late || !self.is_newer_holder(worker, *one));
+        held.retain(|one| !self.is_awaited_newer(worker, *one));
         let says = |NameHolder { job, .. }: &NameHolder<'_>, what: &str| {
             format!("the name of {} {} is held by {what}", job.kind, job.key)
         };

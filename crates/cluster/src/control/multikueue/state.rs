@@ -9,6 +9,7 @@ use std::{
 
 use engine::ids::ClusterId;
 use jiff::{SignedDuration, Timestamp};
+use runtime::watch::Key;
 use serde_json::Value;
 
 use super::status_sync::StatusSyncThrottle;
@@ -40,6 +41,22 @@ impl QueuedMove {
     }
 }
 
+/// A copy that holds a name, and that the hub may have made before this process observes its Workload.
+#[derive(Debug)]
+pub(super) struct NewerHolder {
+    pub(super) cluster: ClusterId,
+    /// The Workload of the copy.
+    pub(super) owner: Key,
+    pub(super) since: Timestamp,
+}
+
+impl NewerHolder {
+    /// Until when it is awaited.
+    pub(super) fn until(&self) -> Timestamp {
+        after(self.since, NEWER_COPY_GRACE)
+    }
+}
+
 /// The creates of one object on a cluster.
 #[derive(Debug)]
 struct SentCreates {
@@ -56,8 +73,8 @@ pub(super) struct DispatchState {
     pub(super) start_awaited_since: Option<Timestamp>,
     /// Since when a copy for another Workload holds the name of a job on the worker that is to get it.
     pub(super) name_held_since: Option<Timestamp>,
-    /// Since when such a copy has a higher epoch than its Workload as this process observes it.
-    pub(super) newer_holder_since: Option<Timestamp>,
+    /// Such copies that are newer than their Workloads as this process observes them.
+    pub(super) newer_holders: Vec<NewerHolder>,
     /// A create may have been sent under the present epoch.
     pub(super) sent: bool,
     /// A former leader may have created copies.
@@ -103,7 +120,7 @@ impl DispatchState {
             read_on: BTreeSet::new(),
             start_awaited_since: None,
             name_held_since: None,
-            newer_holder_since: None,
+            newer_holders: Vec::new(),
             highest_epoch: 0,
             newer_copy_since: None,
             creates: BTreeMap::new(),
@@ -133,13 +150,13 @@ impl DispatchState {
         self.nominated_at = moved(self.nominated_at, by);
         let times = [
             &mut self.newer_copy_since,
-            &mut self.newer_holder_since,
             &mut self.start_awaited_since,
             &mut self.name_held_since,
         ];
         for at in times {
             *at = at.map(|at| moved(at, by));
         }
+        self.newer_holders.iter_mut().for_each(|one| one.since = moved(one.since, by));
         self.moved.iter_mut().for_each(|one| one.at = moved(one.at, by));
         self.creates.values_mut().for_each(|one| one.last = moved(one.last, by));
     }

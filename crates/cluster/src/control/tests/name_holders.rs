@@ -132,6 +132,21 @@ fn earlier_workload(epoch: &str, version: &str) -> Value {
     workload
 }
 
+/// Another Workload that the hub observes at epoch 1, and its copy of epoch 2, which holds the name.
+fn another_holder() -> (Value, Value) {
+    let mut workload = earlier_workload("1", "23");
+    workload["metadata"]["name"] = json!("job-train-another");
+    workload["metadata"]["uid"] = json!("wl-2");
+    let mut copy = earlier(false);
+    copy["metadata"]["uid"] = json!("copy-2");
+    copy["metadata"]["resourceVersion"] = json!("62");
+    let annotations = &mut copy["metadata"]["annotations"];
+    annotations["kueue.x-k8s.io/prebuilt-workload-name"] = json!("job-train-another");
+    annotations["sluice.dev/epoch"] = json!("2");
+    annotations["sluice.dev/workload-uid"] = json!("wl-2");
+    (workload, copy)
+}
+
 /// A manager that has observed the earlier Workload at epoch 1, while the copy that holds the name is of epoch 2.
 fn late_observer() -> ManagerControl {
     let mut copy = earlier(false);
@@ -159,6 +174,25 @@ fn a_process_that_observes_the_workload_of_the_copy_late_refuses_nothing_for_six
     done(&mut control, &step, "raise-epoch", raised, late);
     let said = texts(&control.decide(late));
     assert!(said.contains("is held by a copy that awaits a confirmation"), "{said}");
+}
+
+#[test]
+fn the_next_copy_that_holds_the_name_is_awaited_as_long_as_the_first() {
+    let mut control = late_observer();
+    let (workload, copy) = another_holder();
+    control.observe(ManagerInput::Workload(Change::Apply(shared(workload))), NOW);
+    admit(&mut control);
+    let next = NOW + 359.seconds();
+    assert_eq!(orders(&control.decide(next)), [""; 0]);
+    control.observe(gone(), next);
+    let copy = Arc::new(batch_job().decode(copy).expect("a Job decodes"));
+    control.observe(east(WorkerInput::Job(batch_job(), Change::Apply(copy))), next);
+    for seconds in [0, 1, 120, 359] {
+        let ordered = orders(&control.decide(next + seconds.seconds()));
+        assert!(!ordered.contains(&"hub raise-epoch".to_owned()), "{seconds} s: {ordered:?}");
+    }
+    let ordered = orders(&control.decide(next + 360.seconds()));
+    assert!(ordered.contains(&"hub raise-epoch".to_owned()), "{ordered:?}");
 }
 
 #[test]
