@@ -17,9 +17,6 @@ const OUT_OF_SYNC: &str = "OutOfSync";
 /// Finished reason of the clone of a slice that another one replaces. One of `crds::names::reasons`, on the wire.
 const SLICE_REPLACED: &str = "WorkloadSliceReplaced";
 
-/// Finished reasons that follow from the end of the job.
-const JOB_END_REASONS: [&str; 2] = ["Succeeded", "Failed"];
-
 impl DispatchDecision<'_> {
     /// Steps of a Workload with a recorded cluster.
     pub(super) fn follow_recorded(&self) -> Vec<DispatchStep> {
@@ -77,7 +74,8 @@ impl DispatchDecision<'_> {
             }
             RemoteConnection::Connected => {
                 let steps = self.follow_live(copy).into_iter().collect();
-                let due = self.start_deadline(copy).into_iter().chain(self.hub.drained_at);
+                let timeouts = self.start_deadline(copy).into_iter().chain(self.end_deadline(copy));
+                let due = timeouts.chain(self.hub.drained_at);
                 with_deadline(steps, due.filter(|due| self.now < *due))
             }
         }
@@ -109,7 +107,7 @@ impl DispatchDecision<'_> {
             Some((reason, _)) if **reason == *SLICE_REPLACED => {
                 Some(DispatchStep::SetCheckRetry(RetryReason::RemoteMissing))
             }
-            Some((reason, message)) => self.finish(copy, reason, message),
+            Some((reason, message)) => self.finish(copy, clone, (reason, message)),
             // Its eviction says why the worker has deactivated it (docs/reference/multikueue.md §2.3 step 4b, before step 5).
             None if !clone.same_spec && !clone.evicted => self.removal(copy),
             None => self.run(copy, clone),
@@ -119,12 +117,18 @@ impl DispatchDecision<'_> {
     /// Copies the final status before finishing the Workload on the hub. If a clone finished for a reason other than
     /// the end of its job, the job never ends and is not waited for. Nor is a copy that was deleted on the worker, or an end that
     /// the hub's API server does not take: the end of the job is not invented, and the step says that it stays open. A copy may
-    /// be there as long as its create has no answer: it is read first.
-    fn finish(&self, copy: &RemoteCopy, reason: &str, message: &str) -> Option<DispatchStep> {
-        let job_ends = JOB_END_REASONS.contains(&reason);
+    /// be there as long as its create has no answer: it is read first, unless the worker refuses that for too long.
+    fn finish(
+        &self,
+        copy: &RemoteCopy,
+        clone: &RemoteWorkload,
+        (reason, message): (&str, &str),
+    ) -> Option<DispatchStep> {
+        let job_ends = clone.job_ended();
         let mut jobs = copy.jobs.iter();
         let status_copied = jobs.all(|job| job.status_synced && (job.finished || !job_ends));
-        let may_exist = job_ends && copy.missing_job && !copy.creates_answered;
+        let is_late = self.end_deadline(copy).is_some_and(|deadline| self.now >= deadline);
+        let may_exist = copy.awaits_end() && !is_late;
         if status_copied && !may_exist || !self.hub.job.exists {
             let lacks_end = copy.missing_job || copy.jobs.iter().any(|job| job.end_refused);
             let without_end = (self.hub.job.open && lacks_end).then_some(copy.cluster);
@@ -179,6 +183,13 @@ impl DispatchDecision<'_> {
     /// Kueue or agent may be dead while its API server answers (docs/reference/dispatch.md §7).
     fn start_deadline(&self, copy: &RemoteCopy) -> Option<Time> {
         let since = self.hub.start_awaited_since.filter(|_| copy.awaits_start(&self.hub.job))?;
+        Some(Time(since.0.saturating_add(self.settings.start_timeout)))
+    }
+
+    /// Until when a finished clone may wait for the answer to a create of its job: the worker may refuse every read, or the lease
+    /// that the read follows, for ever.
+    fn end_deadline(&self, copy: &RemoteCopy) -> Option<Time> {
+        let since = self.hub.end_awaited_since.filter(|_| copy.awaits_end())?;
         Some(Time(since.0.saturating_add(self.settings.start_timeout)))
     }
 

@@ -87,6 +87,9 @@ pub struct LocalWorkload {
     /// Memory: since when the recorded cluster has admitted the Workload and not started it. `None` after a loss, until it
     /// is seen again.
     pub start_awaited_since: Option<Time>,
+    /// Memory: since when the clone on the recorded cluster says that the job has ended, while a create of the job has no answer.
+    /// `None` after a loss, until it is seen again.
+    pub end_awaited_since: Option<Time>,
     /// When running work is withdrawn from the recorded cluster, which is drained.
     pub drained_at: Option<Time>,
     /// Memory: a create may have been sent with this epoch. True after a loss.
@@ -174,7 +177,18 @@ pub struct RemoteLease {
     pub fenced: bool,
 }
 
+/// Finished reasons that follow from the end of the job.
+const JOB_END_REASONS: [&str; 2] = ["Succeeded", "Failed"];
+
 impl RemoteCopy {
+    /// Whether the clone says that the job has ended, and a copy of the job may exist that is not observed.
+    #[must_use]
+    pub fn awaits_end(&self) -> bool {
+        let is_observed = self.connection == RemoteConnection::Connected;
+        let has_ended = self.clone.as_ref().is_some_and(RemoteWorkload::job_ended);
+        is_observed && has_ended && self.missing_job && !self.creates_answered
+    }
+
     /// Whether the cluster has the clone and does not run the jobs yet: one is suspended, or none was created. A name that is held
     /// says nothing about the cluster.
     #[must_use]
@@ -226,6 +240,14 @@ pub struct RemoteWorkload {
     pub stamp: StampState,
     /// Its preemption gate.
     pub gate: CloneGate,
+}
+
+impl RemoteWorkload {
+    /// Whether it is finished because the job has ended.
+    #[must_use]
+    pub fn job_ended(&self) -> bool {
+        self.finished.as_ref().is_some_and(|(reason, _)| JOB_END_REASONS.contains(&&**reason))
+    }
 }
 
 /// How the lease stamp of a clone compares with the leader and the session of its cluster.

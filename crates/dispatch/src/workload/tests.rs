@@ -66,6 +66,7 @@ fn hub(line: &str) -> LocalWorkload {
             "nominated-at" => hub.nominated_at = Time(number(value)),
             "awaits-checks" => hub.awaits_other_checks = true,
             "drained-at" => hub.drained_at = Some(Time(number(value))),
+            "end-awaited" => hub.end_awaited_since = Some(Time(number(value))),
             "start-awaited" => hub.start_awaited_since = Some(Time(number(value))),
             "highest" => hub.highest_epoch = epoch(value),
             "newer-until" => hub.newer_copy_until = Some(Time(number(value))),
@@ -825,6 +826,30 @@ fn a_job_without_a_copy_to_take_its_end_from_is_reported_with_the_end_of_its_wor
         (1, hub, &[&copy("job=1 job-finished job-end-refused synced")], &[reported]),
         (1, "quota ready recorded=a", &[finished], &[done]),
         (1, "quota ready recorded=a jobless", &[finished], &[done]),
+    ]);
+}
+
+#[test]
+fn a_copy_that_may_exist_is_waited_for_no_longer_than_its_start() {
+    let hub = "quota ready recorded=a open end-awaited=10";
+    let reported = "finish Succeeded: all done, no end from a";
+    let unsettled = "a live clone=1 clone-finished=Succeeded unsettled";
+    let synced =
+        "a live clone=1 clone-finished=Succeeded job=1 job-finished synced short unsettled";
+    check(&[
+        (39, hub, &[unsettled], &["wait-until 40"]),
+        (40, hub, &[unsettled], &[reported]),
+        (40, hub, &[synced], &[reported]),
+        // Its end is copied first.
+        (
+            40,
+            hub,
+            &["a live clone=1 clone-finished=Succeeded job=1 job-finished short unsettled"],
+            &["sync a"],
+        ),
+        (40, hub, &["a lost=20 clone=1 clone-finished=Succeeded unsettled"], &["wait-until 120"]),
+        // A process that does not remember begins to wait.
+        (99, "quota ready recorded=a open", &[unsettled], &[]),
     ]);
 }
 

@@ -108,6 +108,7 @@ impl<'a> DispatchEvaluation<'a> {
         self.await_names(&mut hub, &mut copies);
         hub.drained_at = self.drained_at(&hub);
         hub.start_awaited_since = self.start_awaited_since(&hub, &copies);
+        hub.end_awaited_since = self.end_awaited_since(&hub, &copies);
         hub.newer_copy_until = self.newer_copy_until(&hub, &copies);
         let highest = copies.iter().filter_map(RemoteCopy::newest_epoch).max().unwrap_or(0);
         self.state.highest_epoch = self.state.highest_epoch.max(highest);
@@ -218,6 +219,15 @@ impl<'a> DispatchEvaluation<'a> {
         let awaits = recorded.is_some_and(|copy| copy.awaits_start(&hub.job));
         let since = awaits.then(|| self.state.start_awaited_since.unwrap_or(self.ctx.now));
         self.state.start_awaited_since = since;
+        since.map(engine_time)
+    }
+
+    /// Since when this process has seen a finished clone on the recorded worker, while a copy of its job may be there.
+    fn end_awaited_since(&mut self, hub: &LocalWorkload, copies: &[RemoteCopy]) -> Option<Time> {
+        let recorded = copies.iter().find(|copy| Some(copy.cluster) == hub.recorded_cluster);
+        let awaits = recorded.is_some_and(RemoteCopy::awaits_end);
+        let since = awaits.then(|| self.state.end_awaited_since.unwrap_or(self.ctx.now));
+        self.state.end_awaited_since = since;
         since.map(engine_time)
     }
 

@@ -71,6 +71,8 @@ struct SentCreates {
 pub(super) struct DispatchState {
     /// Since when the recorded worker has admitted the Workload and not started it.
     pub(super) start_awaited_since: Option<Timestamp>,
+    /// Since when the clone there is finished, while a copy of its job may be there that is not observed.
+    pub(super) end_awaited_since: Option<Timestamp>,
     /// Since when a copy for another Workload holds the name of a job on the worker that is to get it.
     pub(super) name_held_since: Option<Timestamp>,
     /// Such copies that are newer than their Workloads as this process observes them.
@@ -119,6 +121,7 @@ impl DispatchState {
             of_former: false,
             read_on: BTreeSet::new(),
             start_awaited_since: None,
+            end_awaited_since: None,
             name_held_since: None,
             newer_holders: Vec::new(),
             highest_epoch: 0,
@@ -151,6 +154,7 @@ impl DispatchState {
         let times = [
             &mut self.newer_copy_since,
             &mut self.start_awaited_since,
+            &mut self.end_awaited_since,
             &mut self.name_held_since,
         ];
         for at in times {

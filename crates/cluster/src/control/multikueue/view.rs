@@ -71,6 +71,7 @@ pub(super) fn hub_view(
         epoch_raised: state.epoch_raised,
         create_sent: state.sent,
         start_awaited_since: None,
+        end_awaited_since: None,
         drained_at: None,
         nominated_at: engine_time(state.nominated_at),
         exactly_once: false,

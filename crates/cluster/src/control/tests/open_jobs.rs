@@ -1,7 +1,11 @@
 //! A clone that has finished on a worker without a copy of its Job (docs/reference/multikueue.md §2.3 step 3).
 
+use jiff::ToSpan;
+
 use super::{
-    dispatched::{connect, copies, dispatching, done, hub_job, hub_workload, orders, running},
+    dispatched::{
+        connect, copies, dispatching, done, hub_job, hub_workload, name, orders, running,
+    },
     *,
 };
 
@@ -97,4 +101,33 @@ fn a_job_that_shows_its_end_gets_no_event_though_its_copy_is_gone() {
     let step = control.decide(NOW);
     assert!(orders(&step).contains(&"hub finish".to_owned()), "{:?}", orders(&step));
     assert_eq!(notes(&step), [""; 0]);
+}
+
+#[test]
+fn a_worker_that_refuses_to_say_whether_a_copy_exists_delays_the_end_for_a_minute() {
+    let mut control = dispatching(&hub_job("20", false, &json!({})), &[hub_workload()]);
+    connect(&mut control, vec![finished_clone()], vec![]);
+    let key = Key { namespace: Some("ns".into()), name: "train".into() };
+    let target =
+        Target { to: Destination::Worker("east".into()), subject: Subject::Job(batch_job()), key };
+    let waiter = Reevaluation::Workload(Key { namespace: Some("ns".into()), name: name().into() });
+    control.core.ctx.outbox.writes_mut().doubt(target, None, waiter);
+    let mut decide = |at: Timestamp| {
+        let step = control.decide(at);
+        let reads = step.orders.iter().filter(|one| one.ticket.purpose == Purpose::Settle);
+        for read in reads {
+            let (code, reason, message) = (403, "Forbidden".to_owned(), "no".to_owned());
+            let refused = WriteOutcome::Refused { code, reason, message };
+            control.answered(&read.ticket, refused, at);
+        }
+        step
+    };
+    for seconds in [0, 30, 59] {
+        let step = decide(NOW + seconds.seconds());
+        assert!(!orders(&step).contains(&"hub finish".to_owned()), "{:?}", orders(&step));
+        assert!(step.wake.is_some_and(|wake| wake <= NOW + 60.seconds()), "{:?}", step.wake);
+    }
+    let step = decide(NOW + 60.seconds());
+    assert!(orders(&step).contains(&"hub finish".to_owned()), "{:?}", orders(&step));
+    assert_eq!(notes(&step), [NOTE]);
 }

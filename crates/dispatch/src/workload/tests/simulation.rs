@@ -321,6 +321,8 @@ struct DispatchSimulation {
     wake_at: Option<i64>,
     /// Since when the recorded worker does not start the job.
     start_awaited: Option<i64>,
+    /// Since when the end of a job that may exist there is not observed.
+    end_awaited: Option<i64>,
 }
 
 impl DispatchSimulation {
@@ -345,6 +347,7 @@ impl DispatchSimulation {
             finishes: 0,
             wake_at: None,
             start_awaited: None,
+            end_awaited: None,
         }
     }
 
@@ -372,6 +375,7 @@ impl DispatchSimulation {
             ..hub.job
         };
         let start_awaited_since = self.start_awaited.map(Time);
+        let end_awaited_since = self.end_awaited.map(Time);
         let (epoch_raised, create_sent) = (self.raised, self.sent);
         let is_own_version = self.seen.version > self.began_at;
         let (race, race_until) = self.queues(&hub).unzip();
@@ -380,6 +384,7 @@ impl DispatchSimulation {
             create_sent,
             is_own_version,
             start_awaited_since,
+            end_awaited_since,
             job,
             race,
             race_until,
@@ -438,6 +443,8 @@ impl DispatchSimulation {
         let recorded = copies.iter().find(|copy| Some(copy.cluster) == hub.recorded_cluster);
         let awaited = recorded.is_some_and(|copy| copy.awaits_start(&hub.job));
         self.start_awaited = awaited.then(|| self.start_awaited.unwrap_or(self.now));
+        let awaited = recorded.is_some_and(RemoteCopy::awaits_end);
+        self.end_awaited = awaited.then(|| self.end_awaited.unwrap_or(self.now));
         let steps = decide(&self.hub(), &copies, &self.settings, Time(self.now));
         self.wake_at = None;
         for step in steps {
