@@ -6,6 +6,7 @@ use crate::admission_fair_sharing::FairSharingUsage;
 use crate::amount::{Amount, NanoAmount};
 use crate::checks::{binds, is_admitted, rules};
 use crate::engine::Engine;
+use crate::event::Event;
 use crate::flavors::assignment::PodSetFlavorAssignment;
 use crate::ids::{
     CheckId, CohortId, EquivalenceClassId, FlavorId, LocalQueueId, QueueId, ResourceId, WorkloadId,
@@ -214,6 +215,14 @@ impl Engine {
             replaced_reservation(&self.state.names, &self.state.workloads, new)
         } else {
             None
+        }
+    }
+
+    /// Whether an event repeats what is known, and changes nothing: a Cohort with a new status alone.
+    pub fn is_repetition(&self, event: &Event) -> bool {
+        match event {
+            Event::Cohort(id, object) => self.state.quota.is_known_cohort(*id, object.as_ref()),
+            _ => false,
         }
     }
 

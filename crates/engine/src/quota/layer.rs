@@ -59,6 +59,11 @@ impl QuotaLayer {
         self.cohorts.get(id).copied().flatten()
     }
 
+    /// Whether a cohort was observed like this last; `None` without an object.
+    pub(crate) fn is_known_cohort(&self, id: CohortId, object: Option<&CohortInfo>) -> bool {
+        self.objects.find(id).map(Arc::as_ref) == object
+    }
+
     /// The name of a node's ClusterQueue or cohort.
     pub(crate) fn node_name<'a>(&self, names: &'a Names, node: NodeId) -> &'a str {
         if let Some(queue) = self.tree.node(node).queue {
@@ -120,7 +125,7 @@ impl QuotaLayer {
         id: CohortId,
         object: Option<CohortInfo>,
     ) -> Option<(NodeId, Option<NodeId>)> {
-        if self.objects.find(id).map(Arc::as_ref) == object.as_ref() {
+        if self.is_known_cohort(id, object.as_ref()) {
             return None;
         }
         let node = self.cohort_node(id);

@@ -424,7 +424,9 @@ impl Scheduler {
         self.engine.names_mut()
     }
 
-    fn apply(&mut self, events: Vec<Event>, agenda: &mut Agenda) {
+    fn apply(&mut self, mut events: Vec<Event>, agenda: &mut Agenda) {
+        // Shares of Cohorts are written once per period, which is no reason to count all queues.
+        events.retain(|event| !self.engine.is_repetition(event));
         if events.iter().any(|event| !leaves_queues(event)) {
             agenda.now(Reevaluation::Queues);
         }

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use crds::v1beta2::Cohort;
+
 use super::{cluster::Cluster, measurement::Measurement, *};
+use crate::control::{scheduling::Scheduler, timers::Agenda};
 
 fn cohort() -> ManagerInput {
     let cohort = json!({
@@ -73,6 +76,23 @@ fn a_cohort_counts_as_declared_while_a_declared_one_names_it_as_its_parent() {
     let key = Key { namespace: None, name: "team".into() };
     cluster.observe(ManagerInput::Cohort(Change::Delete(key)));
     assert_eq!(measured_cohorts(&mut cluster), [named("team", None)].into());
+}
+
+#[test]
+fn a_new_status_of_a_cohort_counts_no_queues() {
+    let mut scheduler = Scheduler::new(&settings().core.scheduler);
+    let mut counts_queues = |weight: &str, share: i64| {
+        let cohort = shared::<Cohort>(json!({
+            "metadata": {"name": "team"}, "spec": {"fairSharing": {"weight": weight}},
+            "status": {"fairSharing": {"weightedShare": share}},
+        }));
+        let mut agenda = Agenda::default();
+        scheduler.update(&mut agenda, |index, names| index.cohort(names, "team", Some(&cohort)));
+        agenda.take_queues().is_some_and(|marked| marked.all)
+    };
+    assert!(counts_queues("1", 0));
+    assert!(!counts_queues("1", 5), "a new status alone");
+    assert!(counts_queues("2", 5));
 }
 
 #[test]
