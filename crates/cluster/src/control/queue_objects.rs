@@ -82,9 +82,13 @@ impl QueueObjects<'_> {
     pub(super) fn local_queue(&mut self, key: &Key, object: Option<Arc<LocalQueue>>) {
         let agenda = &mut self.core.ctx.agenda;
         let namespace = key.namespace.clone().unwrap_or_default();
-        self.core.scheduler.update(agenda, |index, names| {
-            index.local_queue(names, &namespace, &key.name, object.as_deref())
-        });
+        // One list may show the new object, and none that there was no object in between.
+        let gone = self.core.scheduler.is_another_queue(key, object.as_deref()).then_some(None);
+        for queue in gone.into_iter().chain([object.as_deref()]) {
+            self.core.scheduler.update(agenda, |index, names| {
+                index.local_queue(names, &namespace, &key.name, queue)
+            });
+        }
         self.core.scheduler.observe_usage(key, object.as_deref(), agenda);
         if self.queues.observe_local_queue(key, object, agenda) {
             self.core.scheduler.sample_usage();

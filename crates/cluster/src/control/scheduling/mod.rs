@@ -123,6 +123,11 @@ impl Scheduler {
         self.apply(events, agenda);
     }
 
+    /// Whether a LocalQueue was deleted and created since its last observation, and has no part in what the first one consumed.
+    pub(crate) fn is_another_queue(&self, key: &Key, queue: Option<&LocalQueue>) -> bool {
+        queue.is_some_and(|queue| self.sampling.is_another(key, queue))
+    }
+
     /// Takes over what the status of a LocalQueue records; `None` if it is gone.
     pub(crate) fn observe_usage(
         &mut self,

@@ -72,6 +72,12 @@ impl UsageSampling {
         if is_known { None } else { local_queue_usage::recorded(names, queue) }
     }
 
+    /// Whether the LocalQueue of this name that is known is another object.
+    pub(super) fn is_another(&self, key: &Key, queue: &LocalQueue) -> bool {
+        let uid = queue.metadata.uid.as_deref().unwrap_or_default();
+        self.known.get(key).is_some_and(|known| known != uid)
+    }
+
     /// Looks for LocalQueues that were not sampled before.
     pub(super) fn look_again(&mut self) {
         self.next = None;

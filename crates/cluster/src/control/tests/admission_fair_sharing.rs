@@ -134,3 +134,19 @@ fn a_record_that_this_process_has_written_is_not_taken_over_again() {
     let quarter = usage(&mut cluster, "used").expect("a record");
     assert_eq!(quarter["consumedResources"], json!({"cpu": "2"}));
 }
+
+#[test]
+fn a_queue_that_was_made_again_has_no_part_in_the_usage_of_the_first() {
+    let mut cluster = with_sharing(10, "");
+    cluster.observe(local_queue("used", "5", &recorded("8"))).wait(10);
+    let half = usage(&mut cluster, "used").expect("a record");
+    assert_eq!(half["consumedResources"], json!({"cpu": "4"}));
+    // The deletion and the creation came between two lists, which show one object that changed.
+    let queue = json!({
+        "metadata": {"name": "used", "namespace": "ns", "uid": "second", "resourceVersion": "9"},
+        "spec": {"clusterQueue": "cq"}, "status": {},
+    });
+    settle(cluster.observe(ManagerInput::LocalQueue(Change::Apply(shared(queue)))));
+    let new = usage(cluster.wait(5), "used").expect("a record");
+    assert_eq!(new, json!({"consumedResources": {}, "lastUpdate": "1970-01-01T00:00:10Z"}));
+}
