@@ -49,8 +49,12 @@ pub(crate) fn local_queue_gone(
     queues: &mut QueueLayer,
     id: LocalQueueId,
 ) {
-    if queues.ledger().is_on() {
-        queues.ledger_mut().remove(id);
+    if !queues.ledger().is_on() {
+        return;
+    }
+    queues.ledger_mut().remove(id);
+    // One that waits for its finalizers is observed again and again, and Workloads are charged for none that is gone.
+    if queues.local_queue(id).is_some() {
         workloads.forget_settled_penalties(Some(id));
     }
 }
