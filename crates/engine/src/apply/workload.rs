@@ -104,6 +104,7 @@ fn update_reserving(
     admission: Option<AdmissionSpec>,
 ) {
     let old = state.workloads.at(id);
+    let is_another = old.uid != new.uid;
     let (class_changed, before) = (old.class != new.class, old.priority);
     let (class, priority) = (new.class, new.priority);
     let priority_changed = new.has_priority_class && priority != before;
@@ -127,7 +128,7 @@ fn update_reserving(
         // Upstream releases and charges every observed Workload, which shows where sums cannot be
         // counted.
         recharge(&mut state.quota, &state.workloads, &state.queues, id);
-        if class_changed {
+        if class_changed || is_another {
             state.queues.note_reserving_change(queue);
         }
         if priority_changed {

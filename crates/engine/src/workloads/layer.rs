@@ -149,7 +149,7 @@ impl WorkloadLayer {
         (old.priority, old.has_priority_class) = (new.priority, new.has_priority_class);
         (old.eligibility, old.queued_at) = (new.eligibility, new.queued_at);
         (old.local_queue, old.invalid, old.checks) = (new.local_queue, new.invalid, new.checks);
-        old.preemption_gated = new.preemption_gated;
+        (old.preemption_gated, old.uid) = (new.preemption_gated, new.uid);
     }
 
     /// Notes the entry penalty that the LocalQueue of a Workload was charged.

@@ -501,3 +501,30 @@ fn a_workload_that_was_deactivated_is_charged_again() {
         "#]],
     );
 }
+
+/// It takes over the reservation of the first one, which is charged once.
+#[test]
+fn another_object_with_a_reservation_is_charged_once() {
+    check(
+        "
+        admission-fair-sharing half-life=10 interval=10
+        cq team-a usage-based gpu/h100=9
+        lq one cq=team-a
+        wl again q=one gpu=4 t=1
+        cycle
+        wl again q=one gpu=4 t=1 uid=other
+        admitted again
+        evict again
+        release again t=2
+        wl again q=one gpu=4 t=2 uid=other
+        cycle
+        admitted again
+        usage one
+        ",
+        &expect![[r#"
+            1  reserve again team-a gpu=h100:4
+            2  reserve again team-a gpu=h100:4
+            -  one consumed gpu=2, share 2000
+        "#]],
+    );
+}
