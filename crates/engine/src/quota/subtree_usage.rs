@@ -24,37 +24,49 @@ impl<'a> SubtreeUsage<'a> {
         tree: &'a QuotaTree,
         nodes: &'a BTreeSet<NodeId>,
     ) -> (BTreeMap<NodeId, Vec<Amount>>, usize) {
-        let mut pass = Self { tree, nodes, found: BTreeMap::new(), visits: 0 };
+        let zeros = |&node: &NodeId| (node, vec![Amount::ZERO; tree.row(node).len()]);
+        let found = nodes.iter().map(zeros).collect();
+        let mut pass = Self { tree, nodes, found, visits: 0 };
         let is_below_another =
             |node: NodeId| tree.ancestors(node).any(|above| nodes.contains(&above));
         for &node in nodes.iter().filter(|&&node| !is_below_another(node)) {
-            let mut unused = vec![Amount::ZERO; tree.row(node).len()];
-            pass.visit(node, &mut unused);
+            pass.sum(node);
         }
         (pass.found, pass.visits)
     }
 
-    /// Adds the usage below a node to `sums`. Recursion depth is the height of the tree.
-    fn visit(&mut self, node: NodeId, sums: &mut [Amount]) {
-        self.visits += 1;
-        if !self.nodes.contains(&node) {
-            return self.add(node, sums);
+    /// Sums the usage below `top`, a cohort that is asked for, and below all such cohorts there.
+    fn sum(&mut self, top: NodeId) {
+        let tree = self.tree;
+        let order = self.nodes_below(top);
+        // Children come first, so that the sums of a cohort are complete when it is added to the one above it.
+        for &(node, above) in order.iter().rev().filter(|(node, _)| *node != top) {
+            // The usage of a cohort is a part of that of its ClusterQueues.
+            if tree.node(node).queue.is_some() {
+                self.add(above, tree.row(node).iter().map(|cell| cell.usage));
+            } else if let Some(own) = self.found.get(&node).cloned() {
+                self.add(above, own.into_iter());
+            }
         }
-        let mut own = vec![Amount::ZERO; sums.len()];
-        self.add(node, &mut own);
-        sums.iter_mut().zip(&own).for_each(|(sum, own)| *sum += *own);
-        self.found.insert(node, own);
+        self.visits += order.len();
     }
 
-    fn add(&mut self, node: NodeId, sums: &mut [Amount]) {
-        let tree = self.tree;
-        // The usage of a cohort is a part of that of its ClusterQueues.
-        if tree.node(node).queue.is_some() {
-            sums.iter_mut().zip(tree.row(node)).for_each(|(sum, cell)| *sum += cell.usage);
+    /// `top` and all nodes below it, parents first, each with the nearest cohort above it that is asked for.
+    fn nodes_below(&self, top: NodeId) -> Vec<(NodeId, NodeId)> {
+        let mut order = vec![(top, top)];
+        let mut next = 0;
+        while let Some(&(node, above)) = order.get(next) {
+            let nearest = if self.nodes.contains(&node) { node } else { above };
+            let children = &self.tree.node(node).children;
+            order.extend(children.iter().map(|&child| (child, nearest)));
+            next += 1;
         }
-        for &child in &tree.node(node).children {
-            self.visit(child, sums);
-        }
+        order
+    }
+
+    fn add(&mut self, to: NodeId, amounts: impl Iterator<Item = Amount>) {
+        let sums = self.found.entry(to).or_default();
+        sums.iter_mut().zip(amounts).for_each(|(sum, amount)| *sum += amount);
     }
 }
 
