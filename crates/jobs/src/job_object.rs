@@ -94,7 +94,7 @@ impl JobObject {
         }
     }
 
-    /// A job whose additions are stored, after the second write.
+    /// A job with additions that are stored, after the second write.
     #[must_use]
     pub fn unsuspended(&self) -> Self {
         match self {

@@ -185,7 +185,7 @@ fn with_metadata(mode: &str, version: &str, more: &Value) -> Value {
     spec
 }
 
-/// Specs whose metadata a submitter passes on, or need not.
+/// Specs with metadata that a submitter passes on, or need not.
 fn accepted_metadata() -> [(&'static str, Value); 6] {
     let command = json!({"containers": [{"name": "s", "image": "s:1", "command": ["true"]}]});
     [

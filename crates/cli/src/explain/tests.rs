@@ -294,12 +294,12 @@ fn a_job_without_a_workload_is_explained_by_the_last_warning_about_it() {
         event("RayJob", "train", "Warning", "another kind", "59"),
         of_another_program,
     ];
-    let told = |events: &[Event]| {
+    let lines = |events: &[Event]| {
         let all = refusals(&"job/train".parse().expect("a name"), events);
         let all = all.into_iter();
         all.map(|one| format!("{}: {}", one.line.object, one.line.message)).collect::<Vec<_>>()
     };
-    assert_eq!(told(&events), ["Job/train: a policy says no"]);
+    assert_eq!(lines(&events), ["Job/train: a policy says no"]);
     let of = |mut event: Event, reason: &str, uid: &str| {
         event.reason = Some(reason.to_owned());
         event.regarding.get_or_insert_default().uid = Some(uid.to_owned());
@@ -310,8 +310,8 @@ fn a_job_without_a_workload_is_explained_by_the_last_warning_about_it() {
     };
     let made = |at: &str| of(event("Job", "train", "Normal", "made", at), "CreatedWorkload", "1");
     let before = refused("no", "50", "1");
-    assert_eq!(told(&[before.clone(), made("51")]), [""; 0], "it has had a Workload since");
-    assert_eq!(told(&[before.clone(), made("49")]), ["Job/train: no"]);
+    assert_eq!(lines(&[before.clone(), made("51")]), [""; 0], "it has had a Workload since");
+    assert_eq!(lines(&[before.clone(), made("49")]), ["Job/train: no"]);
     let both = [before, refused("no more", "55", "2")];
-    assert_eq!(told(&both), ["Job/train: no more", "Job/train: no"], "by job, newest first");
+    assert_eq!(lines(&both), ["Job/train: no more", "Job/train: no"], "by job, newest first");
 }

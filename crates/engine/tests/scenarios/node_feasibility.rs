@@ -1,4 +1,4 @@
-//! Topologies whose lowest level is not the node: each node of a domain is checked. Gate TASNodeFeasibilityForAllLevels.
+//! Topologies with another lowest level than the node: each node of a domain is checked. Gate TASNodeFeasibilityForAllLevels.
 
 use expect_test::expect;
 
