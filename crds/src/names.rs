@@ -87,12 +87,14 @@ pub mod reporters {
         POD_TERMINATION_CONTROLLER = "kueue-pod-termination-controller";
         /// The controller of concurrent admission.
         CONCURRENT_ADMISSION = "concurrent-admission-controller";
+        /// How the names of the controllers of jobs end.
+        OF_JOBS = "-kueue-controller";
     }
 
     /// The controller of a kind of jobs, by the name of its integration.
     #[must_use]
     pub fn of_framework(framework: &str) -> String {
-        format!("{framework}-kueue-controller")
+        format!("{framework}{OF_JOBS}")
     }
 }
 

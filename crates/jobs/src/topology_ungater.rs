@@ -453,18 +453,23 @@ mod tests {
         assert_eq!(domains(&workload, "main", &[last]), places(&[(0, "b")]));
     }
 
+    fn check_main(workload: &Workload, pods: &[TestPod]) -> Result<(), OffsetError> {
+        let view: Vec<UngaterPod<'_>> = pods.iter().map(for_ungater).collect();
+        check_offsets(workload, "main", &view)
+    }
+
+    fn with_offset(offset: &str, mut pod: TestPod) -> TestPod {
+        pod.annotations.insert(POD_INDEX_OFFSET.to_owned(), offset.to_owned());
+        pod
+    }
+
     #[test]
     fn an_offset_that_is_no_number_is_an_error() {
-        let with = |offset: &str| {
-            let mut pod = pod(&[("index", 1)]);
-            pod.annotations.insert(POD_INDEX_OFFSET.to_owned(), offset.to_owned());
-            pod
-        };
+        let with = |offset: &str| with_offset(offset, pod(&[("index", 1)]));
         let assigned = workload(&[("a", 1), ("b", 1)], &by_index());
         let check = |workload: &Workload, offset: &str| {
             let pods = [pod(&[("index", 0)]), with(offset)];
-            let view: Vec<UngaterPod<'_>> = pods.iter().map(for_ungater).collect();
-            check_offsets(workload, "main", &view).map_err(|error| (error.pod, error.to_string()))
+            check_main(workload, &pods).map_err(|error| (error.pod, error.to_string()))
         };
         for (offset, problem) in [
             ("x", "invalid syntax"),
@@ -488,36 +493,24 @@ mod tests {
         assert_eq!(domains(&three, "main", &pods), places(&[(0, "b"), (1, "a")]));
     }
 
-    fn with_offset(offset: &str, mut pod: TestPod) -> TestPod {
-        pod.annotations.insert(POD_INDEX_OFFSET.to_owned(), offset.to_owned());
-        pod
-    }
-
     #[test]
     fn an_offset_of_a_pod_that_is_being_deleted_keeps_no_pod_gated() {
         let workload = workload(&[("b", 1), ("a", 1)], &by_index());
         let leaving = |pod: TestPod| TestPod { deleting: true, ..with_offset("x", pod) };
-        let check = |pods: &[TestPod]| {
-            let view: Vec<UngaterPod<'_>> = pods.iter().map(for_ungater).collect();
-            check_offsets(&workload, "main", &view)
-        };
         let next = [pod(&[("index", 1)]), pod(&[("index", 0)])];
         let gated = [[leaving(pod(&[("index", 0)]))].as_slice(), &next].concat();
-        assert_eq!(check(&gated), Ok(()));
+        assert_eq!(check_main(&workload, &gated), Ok(()));
         assert_eq!(domains(&workload, "main", &gated), places(&[(1, "a"), (2, "b")]));
         // It has its place until it is gone.
         let bound = [[leaving(on("b", pod(&[("index", 0)])))].as_slice(), &next].concat();
-        assert_eq!(check(&bound), Ok(()));
+        assert_eq!(check_main(&workload, &bound), Ok(()));
         assert_eq!(domains(&workload, "main", &bound), places(&[(1, "a")]));
     }
 
     #[test]
     fn an_offset_that_no_rank_is_read_with_keeps_no_pod_gated() {
-        let check = |workload: &Workload| {
-            let pods = [with_offset("x", pod(&[("index", 0)]))];
-            let view: Vec<UngaterPod<'_>> = pods.iter().map(for_ungater).collect();
-            check_offsets(workload, "main", &view)
-        };
+        let check =
+            |workload: &Workload| check_main(workload, &[with_offset("x", pod(&[("index", 0)]))]);
         assert!(check(&workload(&[("a", 1)], &by_index())).is_err());
         assert_eq!(check(&workload(&[("a", 1)], &json!({}))), Ok(()), "pods have no ranks");
         let request = json!({"podIndexLabel": "index", "podSetGroupName": "g"});

@@ -190,6 +190,8 @@ names! {
     PODS_READY = "PodsReady";
     /// Of an event: the members of a group, or the pod sets of a job, make up no Workload.
     ERR_WORKLOAD_COMPOSE = "ErrWorkloadCompose";
+    /// A job has got a Workload.
+    CREATED_WORKLOAD = "CreatedWorkload";
     /// Of an event: the API server refuses the Workload of a job. Sluice's own.
     FAILED_TO_CREATE_WORKLOAD = "FailedToCreateWorkload";
     /// Of an event: a Workload with the name of a group is not the group's.

@@ -2,18 +2,15 @@
 
 use std::{cmp::Reverse, collections::HashSet};
 
-use crds::v1beta2::Workload;
+use crds::{
+    names::{reasons::CREATED_WORKLOAD, reporters},
+    v1beta2::Workload,
+};
 use jiff::Timestamp;
 use k8s_openapi::api::{core::v1::ObjectReference, events::v1::Event};
 use serde::Serialize;
 
 use super::selection::{WorkloadQuery, owners};
-
-/// How the names of the controllers of jobs end.
-const JOB_CONTROLLER: &str = "-kueue-controller";
-
-/// The reason of the Event about a job that has got a Workload.
-const CREATED_WORKLOAD: &str = "CreatedWorkload";
 
 /// The most events that are shown.
 const MOST: usize = 20;
@@ -67,7 +64,9 @@ pub fn refusals(name: &WorkloadQuery, events: &[Event]) -> Vec<JobRefusal> {
         let kind = about.and_then(|about| about.kind.as_deref());
         let is_named = about.and_then(|about| about.name.as_deref()) == Some(name.name());
         let reporter = event.reporting_controller.as_deref().unwrap_or_default();
-        is_named && kind.is_some_and(|kind| name.may_be(kind)) && reporter.ends_with(JOB_CONTROLLER)
+        is_named
+            && kind.is_some_and(|kind| name.may_be(kind))
+            && reporter.ends_with(reporters::OF_JOBS)
     };
     let tells = |event: &&Event| {
         event.type_.as_deref() == Some("Warning")

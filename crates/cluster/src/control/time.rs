@@ -23,6 +23,11 @@ pub(crate) fn timestamp(time: Time) -> Timestamp {
     Timestamp::from_nanosecond(time.0.into()).unwrap_or(Timestamp::MAX)
 }
 
+/// A pause that doubles with each of `times` earlier ones, up to the longest.
+pub(crate) fn doubled(first: Duration, times: u32, longest: Duration) -> Duration {
+    first.saturating_mul(1 << times.min(10)).min(longest)
+}
+
 /// A time, moved with a clock that jumped.
 pub(crate) fn moved(at: Timestamp, by: SignedDuration) -> Timestamp {
     let end = if by.is_negative() { Timestamp::MIN } else { Timestamp::MAX };

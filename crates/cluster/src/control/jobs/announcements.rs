@@ -15,8 +15,8 @@ use crds::{
         conditions::{ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED},
         gates::ADMISSION,
         reasons::{
-            FAILED_TO_CREATE_WORKLOAD, OUT_OF_SYNC, OWNER_REFERENCES_ADDED, WORKLOAD_NAME_CONFLICT,
-            WORKLOAD_SLICE_REPLACED,
+            CREATED_WORKLOAD, FAILED_TO_CREATE_WORKLOAD, OUT_OF_SYNC, OWNER_REFERENCES_ADDED,
+            WORKLOAD_NAME_CONFLICT, WORKLOAD_SLICE_REPLACED,
         },
         reporters,
     },
@@ -152,7 +152,7 @@ impl Jobs {
         }
     }
 
-    /// Forgets what was reported about a job, and what was stored of its start.that an observation shows to be another one, or to be started.
+    /// Forgets what was reported about a job that an observation shows to be another one, or to be started.
     pub(super) fn end_reports(&mut self, key: &JobKey, now: &JobObject) {
         let known = self.jobs.get(key).map(|one| &one.object().metadata().uid);
         if known.is_some_and(|uid| *uid != now.metadata().uid) {
@@ -237,7 +237,7 @@ fn announce_start(job: &JobObject, workload: Option<&Workload>, ctx: &mut Contex
 
 /// The Event about a new Workload.
 fn created(job: &JobObject, workload: &Key) -> EventRecord {
-    event(job, EventType::Normal, "CreatedWorkload", format!("Created Workload: {workload}"))
+    event(job, EventType::Normal, CREATED_WORKLOAD, format!("Created Workload: {workload}"))
 }
 
 /// How long after a job its Workload was created. A job that was changed since may have waited for that change.

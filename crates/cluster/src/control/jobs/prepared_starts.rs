@@ -16,7 +16,9 @@ use ::jobs::{
 };
 use jiff::Timestamp;
 
-use crate::control::{context::Context, job_key::JobKey, timers::Reevaluation};
+use crate::control::{
+    context::Context, job_key::JobKey, outbox::after, time::doubled, timers::Reevaluation,
+};
 
 /// The pause after the first answer that lacks something. It doubles with each further one: no version of the job ends it, since a
 /// webhook may change the job in every write.
@@ -132,8 +134,8 @@ impl PreparedStarts {
 
 impl PreparedStart {
     fn pause_from(&mut self, now: Timestamp) -> Timestamp {
-        let pause = FIRST_PAUSE.saturating_mul(1 << self.failures.min(10)).min(LONGEST_PAUSE);
+        let pause = doubled(FIRST_PAUSE, self.failures, LONGEST_PAUSE);
         self.failures += 1;
-        now.checked_add(pause).unwrap_or(now)
+        after(now, pause)
     }
 }

@@ -12,7 +12,11 @@ use jiff::{SignedDuration, Timestamp};
 use runtime::watch::Key;
 use serde_json::Value;
 
-use crate::control::{key_map::KeyMap, outbox::after, time::moved};
+use crate::control::{
+    key_map::KeyMap,
+    outbox::after,
+    time::{doubled, moved},
+};
 
 /// How long the first refusal of a copy counts in a race.
 const SHORTEST: Duration = Duration::from_secs(60);
@@ -112,7 +116,7 @@ impl RefusedWrites {
 
     pub(super) fn refuse_copy(&mut self, key: Key, refusal: CopyRefusal, now: Timestamp) {
         let earlier = self.counted(&key, refusal.epoch).map_or(0, |one| one.times);
-        let pause = SHORTEST.saturating_mul(1 << earlier.min(5)).min(LONGEST);
+        let pause = doubled(SHORTEST, earlier, LONGEST);
         let times = earlier.saturating_add(1);
         self.copies.insert(key, CountedRefusal { refusal, times, until: after(now, pause) });
     }

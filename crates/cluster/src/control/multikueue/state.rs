@@ -13,7 +13,11 @@ use runtime::watch::Key;
 use serde_json::Value;
 
 use super::status_sync::StatusSyncThrottle;
-use crate::control::{job_key::JobKey, outbox::after, time::moved};
+use crate::control::{
+    job_key::JobKey,
+    outbox::after,
+    time::{doubled, moved},
+};
 
 /// A cluster, and a job; `None` is the clone.
 pub(super) type CreatedObject = (ClusterId, Option<JobKey>);
@@ -168,7 +172,7 @@ impl DispatchState {
     /// Until when an object is not created again: what vanishes as fast as it is created is created more and more slowly.
     pub(super) fn create_not_before(&self, object: &CreatedObject) -> Option<Timestamp> {
         let SentCreates { times, last, .. } = self.creates.get(object)?;
-        let pause = Duration::from_secs(1 << times.saturating_sub(1).min(5)).min(LONGEST_PAUSE);
+        let pause = doubled(Duration::from_secs(1), times.saturating_sub(1), LONGEST_PAUSE);
         Some(after(*last, pause))
     }
 

@@ -22,7 +22,11 @@ use super::{
     purpose::Purpose,
     tracked::{after, version},
 };
-use crate::control::{key_map::KeyMap, time::engine_time, timers::Reevaluation};
+use crate::control::{
+    key_map::KeyMap,
+    time::{doubled, engine_time},
+    timers::Reevaluation,
+};
 
 /// Backoff after the first write without an answer; doubles with each further one.
 const INITIAL_BACKOFF: Duration = Duration::from_millis(200);
@@ -394,7 +398,7 @@ impl WriteState {
 
     /// A backoff, doubled with each failure so far.
     fn doubled(&self, initial: Duration) -> Duration {
-        initial.saturating_mul(1 << self.failures.min(10)).min(MAX_BACKOFF)
+        doubled(initial, self.failures, MAX_BACKOFF)
     }
 }
 

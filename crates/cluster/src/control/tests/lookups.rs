@@ -88,6 +88,41 @@ fn manager(names: &[&str]) -> ManagerControl {
     control
 }
 
+/// The settings of a manager with one integration.
+pub(super) fn settings_of(kind: &Kind) -> ManagerSettings {
+    let mut file = Configuration::without_file(None).expect("defaults");
+    file.integrations.frameworks = vec![kind.framework().to_owned()];
+    let kinds = JobKinds::configured(&file, &Gates::default(), &Kinds::default());
+    ManagerSettings::new(&file, &Gates::default(), &kinds, false)
+}
+
+/// A manager that has observed a Workload, its job, and the one object that the job is rendered from.
+pub(super) fn manager_of_rendered(
+    settings: ManagerSettings,
+    (kind, job): (&Kind, JobObject),
+    workload: &Value,
+    (kind_of_object, object): (LookupKind, &Arc<DynamicObject>),
+) -> ManagerControl {
+    let mut control = ManagerControl::new(settings);
+    for input in lists() {
+        let input = match input {
+            ManagerInput::Workload(_) => ManagerInput::Workload(list(vec![workload.clone()])),
+            ManagerInput::Job(..) => continue,
+            other => other,
+        };
+        control.observe(input, NOW);
+    }
+    let change = Change::Reset { objects: vec![Arc::new(job)], removed: vec![] };
+    control.observe(ManagerInput::Job(kind.clone(), change), NOW);
+    for rule in kind.lookups() {
+        let is_needed = rule.object_kind() == kind_of_object;
+        let objects = is_needed.then(|| Arc::clone(object)).into_iter().collect();
+        let change = Change::Reset { objects, removed: vec![] };
+        control.observe(ManagerInput::LookedUp(rule.object_kind(), change), NOW);
+    }
+    control
+}
+
 fn refusals(step: &Decisions) -> Vec<String> {
     let refused = step.events.iter().filter(|event| event.reason == "NeededObjectMissing");
     refused.map(|event| format!("{} {}", event.regarding.key.name, event.note)).collect()
@@ -225,30 +260,12 @@ fn a_job_is_ready_when_all_that_its_object_asks_for_is() {
     admitted["status"]["conditions"][2] = noted;
 
     let of = |n_ready: usize| {
-        let mut file = Configuration::without_file(None).expect("defaults");
-        file.integrations.frameworks = vec![kind.framework().to_owned()];
-        let kinds = JobKinds::configured(&file, &Gates::default(), &Kinds::default());
-        let mut settings = ManagerSettings::new(&file, &Gates::default(), &kinds, false);
+        let mut settings = settings_of(kind);
         let policy = config::WaitForPodsReady::default();
         settings.core.pods_ready = Some(PodsReadyPolicy::from(&policy));
-        let mut control = ManagerControl::new(settings);
-        for input in lists() {
-            let input = match input {
-                ManagerInput::Workload(_) => ManagerInput::Workload(list(vec![admitted.clone()])),
-                ManagerInput::Job(..) => continue,
-                other => other,
-            };
-            control.observe(input, NOW);
-        }
-        let job = Arc::new(kind.decode(object(n_ready)).expect("it decodes"));
-        let change = Change::Reset { objects: vec![job], removed: vec![] };
-        control.observe(ManagerInput::Job(kind.clone(), change), NOW);
-        for rule in kind.lookups() {
-            let objects =
-                if rule.object_kind() == needed.kind { vec![Arc::clone(&runtime)] } else { vec![] };
-            let change = Change::Reset { objects, removed: vec![] };
-            control.observe(ManagerInput::LookedUp(rule.object_kind(), change), NOW);
-        }
+        let job = kind.decode(object(n_ready)).expect("it decodes");
+        let needed = (needed.kind.clone(), &runtime);
+        let mut control = manager_of_rendered(settings, (kind, job), &admitted, needed);
         assert!(control.is_complete());
         readiness(&control.decide(NOW))
     };

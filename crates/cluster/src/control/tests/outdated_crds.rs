@@ -5,6 +5,7 @@ use kube::core::DynamicObject;
 
 use super::{
     dispatched::{done, orders},
+    lookups::{manager_of_rendered, settings_of},
     *,
 };
 
@@ -62,28 +63,8 @@ fn manager() -> ManagerControl {
     admitted["status"]["admission"]["podSetAssignments"] =
         json!([{"name": "node", "count": 1, "flavors": {}}]);
 
-    let mut file = Configuration::without_file(None).expect("defaults");
-    file.integrations.frameworks = vec![kind.framework().to_owned()];
-    let kinds = JobKinds::configured(&file, &Gates::default(), &Kinds::default());
-    let settings = ManagerSettings::new(&file, &Gates::default(), &kinds, false);
-    let mut control = ManagerControl::new(settings);
-    for input in lists() {
-        let input = match input {
-            ManagerInput::Workload(_) => ManagerInput::Workload(list(vec![admitted.clone()])),
-            ManagerInput::Job(..) => continue,
-            other => other,
-        };
-        control.observe(input, NOW);
-    }
-    let change = Change::Reset { objects: vec![Arc::new(job)], removed: vec![] };
-    control.observe(ManagerInput::Job(kind.clone(), change), NOW);
-    for rule in kind.lookups() {
-        let is_needed = rule.object_kind() == needed.kind;
-        let objects = is_needed.then(|| Arc::clone(&runtime)).into_iter().collect();
-        let change = Change::Reset { objects, removed: vec![] };
-        control.observe(ManagerInput::LookedUp(rule.object_kind(), change), NOW);
-    }
-    control
+    let settings = settings_of(&kind);
+    manager_of_rendered(settings, (&kind, job), &admitted, (needed.kind, &runtime))
 }
 
 /// The spec that a start writes, if it writes.

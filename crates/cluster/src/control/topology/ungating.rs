@@ -47,26 +47,42 @@ pub(super) fn ungate(
         return;
     }
     repeat(pods, (key, workload), ctx);
-    if let Some((pod, problem)) = invalid_offset(pods, (key, workload)) {
-        // Every evaluation finds it again.
-        if pods.report(&pod) {
-            ctx.outbox.publish(withheld_domains(workload, &pod, &problem));
+    match domains(pods, (key, workload), failing) {
+        Ok(given) => {
+            for (pod, labels) in given {
+                // A pod that may not be written now is given a domain when it may.
+                if submit(pods, key, &pod, &labels, ctx) {
+                    pods.give(&pod, labels);
+                }
+            }
         }
-        return;
+        Err((pod, problem)) => {
+            // Every evaluation finds it again.
+            if pods.report(&pod) {
+                ctx.outbox.publish(withheld_domains(workload, &pod, &problem));
+            }
+        }
     }
-    let mut given: Vec<(Key, NodeLabels)> = Vec::new();
+}
+
+/// The domains of the gated pods of a Workload.
+///
+/// # Errors
+/// The first pod with an offset that is no number: then no pod gets a domain.
+fn domains(
+    pods: &TopologyPods,
+    (key, workload): (&Key, &Workload),
+    failing: &BTreeSet<String>,
+) -> Result<Vec<(Key, NodeLabels)>, (Key, OffsetError)> {
+    let mut given = Vec::new();
     for (pod_set, members) in own_pods(pods, (key, workload)) {
         let view: Vec<UngaterPod<'_>> = members.iter().map(|(_, pod)| pod.for_ungater()).collect();
-        for (index, labels) in domains_of_gated_pods(workload, pod_set, failing, &view) {
-            given.push((members[index].0.clone(), labels));
-        }
+        let name = |index: usize| members[index].0.clone();
+        check_offsets(workload, pod_set, &view).map_err(|error| (name(error.pod), error))?;
+        let found = domains_of_gated_pods(workload, pod_set, failing, &view).into_iter();
+        given.extend(found.map(|(index, labels)| (name(index), labels)));
     }
-    for (pod, labels) in given {
-        // A pod that may not be written now is given a domain when it may.
-        if submit(pods, key, &pod, &labels, ctx) {
-            pods.give(&pod, labels);
-        }
-    }
+    Ok(given)
 }
 
 /// The pods of a Workload by pod set, without those of another owner that have its name.
@@ -83,18 +99,6 @@ fn own_pods<'p>(
         });
     }
     all
-}
-
-/// The first pod with an offset that is no number, and the error.
-fn invalid_offset(
-    pods: &TopologyPods,
-    (key, workload): (&Key, &Workload),
-) -> Option<(Key, OffsetError)> {
-    own_pods(pods, (key, workload)).into_iter().find_map(|(pod_set, members)| {
-        let view: Vec<UngaterPod<'_>> = members.iter().map(|(_, pod)| pod.for_ungater()).collect();
-        let error = check_offsets(workload, pod_set, &view).err()?;
-        Some((members[error.pod].0.clone(), error))
-    })
 }
 
 /// The Event about a Workload without domains for its gated pods.

@@ -305,13 +305,8 @@ fn recompose(
     if !waits || !holds_any(workload) {
         return None;
     }
-    match context.compose() {
-        Ok(composition) => {
-            let after = of_composition(workload, composition, context);
-            (!holds_any(&after)).then(|| vec![ReconcileStep::UpdateWorkload(Box::new(after))])
-        }
-        Err(_) => None,
-    }
+    let after = of_composition(workload, context.compose().ok()?, context);
+    (!holds_any(&after)).then(|| vec![ReconcileStep::UpdateWorkload(Box::new(after))])
 }
 
 /// The Workload is finished: no member is held any longer. One that came after the end is not needed.

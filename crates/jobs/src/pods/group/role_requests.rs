@@ -3,13 +3,14 @@
 //! A pod may name its role itself, and quota is that of the pod that the group was composed with, or of a prebuilt Workload. A member
 //! that requests more would run on quota that its group does not have: it keeps its gate, and the others start.
 
-use crds::{
-    names::labels::MULTI_KUEUE_ORIGIN,
-    v1beta2::{PodSet, PodSetAssignment, Workload},
-};
+use crds::v1beta2::{PodSet, PodSetAssignment, Workload};
 
 use super::{GroupContext, Steps, members::Members};
-use crate::{JobGates, pods::Pod, reconcile::ReconcileStep};
+use crate::{
+    JobGates,
+    pods::Pod,
+    reconcile::{ReconcileStep, is_clone},
+};
 
 /// What a member is compared with.
 #[derive(Clone, Copy)]
@@ -39,11 +40,7 @@ impl RoleComparison<'_> {
     /// What a pod requests beyond the quota that its Workload has for its role. The quota of a clone is decided on by its manager, which
     /// compares requests itself.
     fn exceeded_of(&self, pod: &Pod, workload: &Workload, gates: JobGates) -> Option<String> {
-        let is_clone = || {
-            let labels = workload.metadata.labels.as_ref();
-            labels.is_some_and(|labels| labels.contains_key(MULTI_KUEUE_ORIGIN))
-        };
-        if !gates.verify_role_requests || is_clone() {
+        if !gates.verify_role_requests || is_clone(workload) {
             return None;
         }
         let role = pod.role();
