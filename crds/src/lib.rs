@@ -11,6 +11,8 @@
 //! | [`kind`], [`meta`], [`pod`], [`quantity`] | API kinds, shared Kubernetes types, pod templates, quantities |
 //! | [`validation`], [`schema_check`] | errors of fields, and the JSON types of an object |
 //! | [`schema`], [`go_duration`] | schemas that fields of several kinds share; durations as Go writes them |
+//! | `shared_by_text`, `shared_fields`, `shared_maps`, `shared_parts`, `shared_pod_spec` | equal parts of objects that memory holds once |
+//! | `stored_time` | times as an API server stores them |
 //!
 //! Invariant: types are total. Every object that an API server may hold decodes; limits belong to the schema, cross-field
 //! rules to CEL or the webhooks.

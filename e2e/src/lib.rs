@@ -14,6 +14,7 @@
 //! | [`replays`] | recorded requests against a fresh control plane |
 //! | [`trace_replays`] | recorded lives of jobs against a complete installation |
 //! | [`waits`] | what many tests wait for |
+//! | `listed_pods` | the pods of a Workload as the manager lists them |
 
 pub mod audit_log;
 pub mod fault_matrix;

@@ -17,6 +17,9 @@
 //! | `access`, `metrics_access` | users and their access by reviews of the API server; that of metrics |
 //! | `answer_body` | answers of other servers, passed on |
 //! | `build_info`, `listen` | version, bind addresses |
+//! | `kueue_metrics` | Kueue's metrics, fed by what control measures |
+//! | `nested_places` | places for requests in flight, by two names |
+//! | `resource_names` | names of the resources of external frameworks |
 
 mod access;
 mod answer_body;

@@ -13,6 +13,7 @@
 //! | [`evicted_nodes`](fn@evicted_nodes) | nodes that pods must leave |
 //! | [`webhook`] | what is refused and defaulted at admission |
 //! | [`settings`], [`names`] | what an administrator may set; labels, annotations, conditions |
+//! | `state`, `json` | an AppWrapper while a decision is made; reads and writes of untyped objects |
 
 mod autoscaled;
 mod component;

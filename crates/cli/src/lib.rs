@@ -15,6 +15,7 @@
 //! | [`access`], [`requests`] | kubeconfigs and clients; requests with errors that name their object |
 //! | [`present_job`] | whether the job of an Event is still there |
 //! | [`output`], [`table`], [`amounts`] | formats, tables, ages and quantities as text |
+//! | `identity`, `stdout` | which cluster a registration is about; failed writes of the output |
 //!
 //! Invariant: no output contains a token, a key or a kubeconfig.
 

@@ -11,6 +11,10 @@
 //! | [`JobKinds`] | the kinds of jobs that a process handles |
 //! | [`support`] | which settings have no effect, and why |
 //! | [`declared_kinds`] | the file of further kinds of jobs |
+//! | `selector`, `resources`, `serving`, `label_source` | blocks of the file: label selectors, requests, servers, metric labels |
+//! | `duration`, `null_fields`, `zero_values` | values as Go decodes them: durations, nulls, zeros that stand for a default |
+//! | `validate`, `not_built` | errors of a decoded file; fields of later versions that are refused |
+//! | `job_gates`, `job_kinds` | the feature gates of job kinds, and which kinds they leave |
 
 mod configuration;
 pub mod declared_kinds;

@@ -32,6 +32,13 @@
 //! | What becomes of a copy when its original is lost? | [`rebuilt`] |
 //! | Which kinds are only copied to workers? | [`mirrored`] |
 //! | What is created on a worker, and changed there? | [`remote_objects`], [`clone_assignment`], [`set_copies`], [`elastic_copies`] |
+//! | What is one job, whatever its kind? | `job_object`, `generic_job` |
+//! | Which gates and settings do kinds obey? | `job_gates`, `elastic_job_gate` |
+//! | How are fields found, kept and read? | `pointer`, `stored_fields`, `nulls`, `go_parse` |
+//! | How many pods does a pod set have? | `pod_counts`, `group_sizes` |
+//! | What else do pod templates hold? | `container_env`, `node_affinity`, `template_metadata` |
+//! | Which metadata is for controllers only? | `reserved_keys` |
+//! | Does a reservation account for a pod? | `reservation_owners` |
 //!
 //! Objects are inputs, steps and changed objects are results; the caller reads and writes.
 

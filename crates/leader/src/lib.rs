@@ -8,6 +8,7 @@
 //! | `clock` | jumps of the wall clock |
 //! | [`sources`] | what a composition observes in its own cluster |
 //! | [`worker_sources`] | what a manager observes on a worker |
+//! | `job_watch`, `autoscaler_sources` | watches of kinds of jobs and what they need; watches of autoscalers |
 //!
 //! Nothing here decides about an object.
 

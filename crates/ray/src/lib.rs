@@ -15,6 +15,8 @@
 //! | [`feature_gates`] | gates by their names |
 //! | [`definitions`] | the CustomResourceDefinitions, generated from the types |
 //! | [`shapes`] | schemas of fields that hold a part of a pod |
+//! | `rules` | cross-field rules of the CRDs, in CEL |
+//! | `conditions_of`, `json` | conditions of a status; reads and writes of untyped objects |
 
 pub mod cluster;
 mod conditions_of;

@@ -15,6 +15,8 @@
 //! | `worker` | the task of one worker: loads, probes, connects |
 //! | [`supervisor`] | one `worker` task per worker that is wanted |
 //! | `worker_clients` | clients for requests of users, apart from the connections |
+//! | `load_kubeconfig`, `kubeconfig_secret`, `kubeconfig_refused` | where a kubeconfig is read from; why one is refused |
+//! | `context`, `object_store` | what all connections share; the objects of one kind by name |
 //!
 //! Invariants: only a worker's own task waits for that worker. Credentials are never logged or reported, and are compared by
 //! hash only. The status of a connection is reported before anything that depends on it, and nothing of a lost connection is

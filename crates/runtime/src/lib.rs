@@ -20,6 +20,8 @@
 //! | [`tasks`], [`Stop`], [`Shutdown`] | the tasks of a process, and stopping them in two steps |
 //! | [`huge_pages`] | pages of memory that the process does not use |
 //! | [`jitter`] | random differences between pauses |
+//! | `shutdown` | the stops of a process |
+//! | `error_chain`, `json_object` | texts of errors with their causes; objects as JSON |
 
 pub mod api_object;
 pub mod ca_bundle;

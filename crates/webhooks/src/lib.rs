@@ -10,6 +10,13 @@
 //! | [`JobWebhooks`] | webhooks of jobs |
 //! | [`ray_security_router`] | webhooks that secure RayClusters |
 //! | [`cache`] | the objects that webhooks of jobs read |
+//! | `rules` | the feature gates of webhooks |
+//! | `cluster_queue`, `cohort`, `resource_flavor`, `resource_groups` | validation of queues, Cohorts, flavors and quota |
+//! | `workload`, `workload_update`, `workload_status` | validation of Workloads: creation, immutable fields, status |
+//! | `pod_set_meaning` | when two pod sets mean the same |
+//! | `mutate` | what mutating webhooks add to objects |
+//! | `ray_security` | mutation and validation of secured RayClusters |
+//! | `body`, `decode` | bodies of reviews, and their objects |
 
 mod body;
 pub mod cache;

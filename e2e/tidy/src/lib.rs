@@ -5,6 +5,8 @@
 //! | [`dependencies`] | which crate may depend on which; one TLS provider |
 //! | [`sources`] | length and name of files, purity of the crates that decide, lints |
 //! | [`citations`] | a cited document and section exists |
+//! | [`maps`] | the map of a crate or module names every module |
+//! | [`glossary`] | length of the glossary |
 //! | [`links`] | links and paths in Markdown files lead to files |
 //! | [`cycles`] | cycles of files within a crate |
 //! | [`words`] | words for persons in comments and documents |
@@ -20,8 +22,10 @@ pub mod citations;
 pub mod cycles;
 pub mod dependencies;
 pub mod files;
+pub mod glossary;
 pub mod links;
 pub mod manifests;
+pub mod maps;
 pub mod monitoring;
 pub mod packages;
 pub mod ratchet;

@@ -45,6 +45,16 @@ fn every_link_of_a_document_leads_to_a_file() {
 }
 
 #[test]
+fn every_map_names_all_modules() {
+    assert_eq!(maps::unnamed(&files()), NONE);
+}
+
+#[test]
+fn the_glossary_is_short() {
+    assert_eq!(glossary::wrong(&files()), None);
+}
+
+#[test]
 fn cycles_words_and_type_names_stay_within_their_limits() {
     let table = fs::read_to_string(root().join(RATCHET)).expect("the table");
     let ratchet = Ratchet::parse(&table).expect("the table");

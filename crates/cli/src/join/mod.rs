@@ -17,6 +17,7 @@
 //! | `token` | the token of the account |
 //! | `membership` | the entry in a MultiKueueConfig |
 //! | `registration` | all of it in order |
+//! | `installation` | the kinds and the origin of the installed manager |
 
 mod apply;
 mod endpoint;

@@ -27,7 +27,21 @@
 //! | `timers` | agenda, deadlines | what is evaluated now and later |
 //! | `outbox` | [`outbox::Outbox`] | one write per object, its answer, its backoff |
 //!
-//! `core` is what both compositions share. Nothing here waits; the crate `leader` does.
+//! `core` is what both compositions share. Nothing here waits; the crate `leader` does. Beside the machines:
+//!
+//! | modules | concept |
+//! |---|---|
+//! | `manager`, `agent`, `decisions`, `context` | the two compositions; what they promise; what a machine may use meanwhile |
+//! | `input`, `change`, `listing` | what is observed, object by object; which kinds were listed |
+//! | `manager_settings`, `agent_settings`, `agent_policy`, `scheduler_settings` | settings of the compositions, of the agent's administrator, of the engine |
+//! | `queue_objects`, `agent_queues` | where objects about queues go; the queues of an agent that admits by quota |
+//! | `job_key`, `job_selection`, `gated_integrations` | identity of a job; which jobs are managed; integrations whose gate is off |
+//! | `elastic_chains`, `elastic_slices` | the slices of an elastic job, in the cluster and as far as they run on a worker |
+//! | `lease_objects` | Leases between managers and agents, as objects |
+//! | `observed`, `node_info`, `pod_fields`, `pod_on_node`, `autoscaler_input` | what watches keep of nodes, pods and autoscalers |
+//! | `start_failure`, `pod_failure`, `pod_end` | pods that cannot start or run, and ends that no kubelet reports |
+//! | `measurement` | what happened, as metrics count it |
+//! | `key_map`, `key_set`, `time` | maps and sets of keys; times of the engine and of objects |
 
 mod agent;
 mod agent_policy;

@@ -12,6 +12,9 @@
 //! | [`PodOwners`] | which pods belong to the Workload |
 //! | [`WorkloadPodList`] | the list of pods |
 //! | [`PodsRefusal`] | why there is no answer |
+//! | `call`, `log_query` | requests by their path, and the query of a log |
+//! | `location`, `observed` | where a Workload runs; what is read of pods and owners |
+//! | `refusal` | the errors |
 
 mod call;
 mod list;

@@ -25,6 +25,8 @@
 //! | `change` | writes of a job, and Events about it |
 //! | `inputs` | configuration, inputs and results of an evaluation |
 //! | `workload_command` | steps that write the spec or metadata of a Workload |
+//! | `own_workloads` | Workloads that children have from before they were children |
+//! | `retention` | jobs that are deleted a while after their Workload was deactivated |
 
 mod absent_sets;
 mod ancestors;

@@ -10,7 +10,7 @@
 //! | `copy_reclaims` | reclaimable pods by the counts of a copy |
 //! | `worker`, `copies`, `job_copies`, `naming` | one worker: connection, clones and jobs, which job names which clone |
 //! | `refused_writes` | what the API server of a worker has refused, and for how long that counts |
-//! | `evaluation`, `create_copies`, `refused_clusters` | one evaluation of a Workload, step by step |
+//! | `evaluation`, `admitted_work`, `nominations`, `create_copies`, `refused_clusters` | one evaluation of a Workload, step by step |
 //! | `held_members` | members of groups that get no copy |
 //! | `name_holders` | copies for other Workloads under the name of a job that is to be created |
 //! | `preemption_gates`, `clone_gate` | preemption gates of clones: which a clone is created with, and their opening |
@@ -18,8 +18,8 @@
 //! | `set_siblings`, `slice_heirs` | the other replicas of a set, and other slices of an elastic job, which share its copy |
 //! | `state` | what is remembered of a Workload's dispatch |
 //! | `view` | the input of the state machine |
-//! | `worker_writes` | creates and deletes of copies |
-//! | `status_sync` | when a copy's status is written to the hub's job |
+//! | `worker_writes`, `copy_sizes`, `push_sizes` | creates and deletes of copies; sizes that copies do not have yet |
+//! | `status_sync`, `open_jobs`, `adopted_result` | when a copy's status is written to the hub's job; Events about ends that are missing or adopted |
 //! | `incarnation`, `copy_stamp` | the hub's incarnation and term, and what a copy carries of them |
 //! | `grants`, `lease_state`, `exactly_once` | leases of workers, and what they mean for a Workload |
 //! | `orphan_cleanup`, `breaker` | copies of unknown Workloads, and when their deletion waits for a user |
