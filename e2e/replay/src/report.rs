@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use crate::compare::Difference;
+use crate::{compare::Difference, traces::DetailCounts};
 
 /// The outcome of a replay. Printed, it ends with `N passed, M failed`.
 #[derive(Debug, Default)]
@@ -13,6 +13,7 @@ pub struct ReplayReport {
     pub(crate) failed: Vec<(String, Vec<Difference>)>,
     pub(crate) excepted: BTreeMap<&'static str, usize>,
     pub(crate) skipped: BTreeMap<String, usize>,
+    pub(crate) details: DetailCounts,
 }
 
 impl ReplayReport {
@@ -28,11 +29,18 @@ impl ReplayReport {
         self.failed.len()
     }
 
+    /// What differs beside the essence of objects; a case passes in spite of it.
+    #[must_use]
+    pub fn differing_details(&self) -> &[String] {
+        &self.details.differences
+    }
+
     /// Adds the outcome of another replay.
     pub fn absorb(&mut self, other: Self) {
         self.passed += other.passed;
         self.passed_alone += other.passed_alone;
         self.failed.extend(other.failed);
+        self.details.absorb(other.details);
         for (reason, count) in other.excepted {
             *self.excepted.entry(reason).or_default() += count;
         }
@@ -55,6 +63,10 @@ impl fmt::Display for ReplayReport {
         }
         if self.passed_alone > 0 {
             writeln!(f, "{} passed alone, after a failure beside others", self.passed_alone)?;
+        }
+        for (class, count) in &self.details.counts {
+            let all = count.same + count.different;
+            writeln!(f, "{} of {all} {class} as recorded", count.same)?;
         }
         for (reason, count) in &self.skipped {
             writeln!(f, "{count} skipped: {reason}")?;

@@ -67,7 +67,7 @@ fn exchange_for_an_absent_one(
 }
 
 /// Kind and name of an object.
-fn identity(object: &Value) -> (&str, &str) {
+pub(crate) fn identity(object: &Value) -> (&str, &str) {
     (
         object["kind"].as_str().unwrap_or_default(),
         object["metadata"]["name"].as_str().unwrap_or_default(),
@@ -103,8 +103,13 @@ fn object(recorded: &Value, present: &[Value], names: &TraceNames) -> Result<Str
 
 /// How the compared part of an answered object differs from the recorded one.
 pub(crate) fn of_answer(recorded: &Value, answered: &Value, names: &TraceNames) -> Vec<String> {
+    of_values(&essence::of(recorded), &essence::of(answered), names)
+}
+
+/// How a value differs from the recorded one.
+pub(crate) fn of_values(recorded: &Value, ours: &Value, names: &TraceNames) -> Vec<String> {
     let mut lines = Vec::new();
-    diff("", &essence::of(recorded), &essence::of(answered), names, &mut lines);
+    diff("", recorded, ours, names, &mut lines);
     lines
 }
 

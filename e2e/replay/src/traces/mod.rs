@@ -5,6 +5,7 @@
 //! | `case` | a recorded case, as in its file |
 //! | `clusters`, `setup` | the clusters of a replay, and what a case finds there |
 //! | `essence` | what of an object is compared |
+//! | `details` | what of an object is counted beside that |
 //! | `placeholders` | names and times that differ from run to run |
 //! | `comparison`, `events` | differences between recorded objects and Events and those of the cluster |
 //! | `wanted_differences` | cases that differ on purpose |
@@ -13,12 +14,15 @@
 mod case;
 mod clusters;
 mod comparison;
+mod details;
 mod essence;
 mod events;
 mod placeholders;
 mod run;
 mod setup;
 mod wanted_differences;
+
+pub(crate) use details::DetailCounts;
 
 pub use case::{TraceCase, TraceSettings};
 pub use clusters::ReplayClusters;

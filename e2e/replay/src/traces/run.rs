@@ -11,7 +11,9 @@ use super::{
     SHOWN_KINDS, TRACED_KINDS,
     case::{TraceCase, TraceCluster, TraceOutcome, TraceRequest, TraceStep},
     clusters::ReplayClusters,
-    collection, comparison, events,
+    collection, comparison,
+    details::{self, DetailCounts},
+    events,
     placeholders::TraceNames,
     setup, wanted_differences,
 };
@@ -29,6 +31,9 @@ const SETTLE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Maximum number of failed cases that are judged again. More are no matter of a busy machine.
 const AGAIN_AT_MOST: usize = 5;
+
+/// How long details that differ may still change once the objects are as recorded.
+const DETAILS_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Between two looks at the cluster.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
@@ -70,7 +75,10 @@ pub async fn run_traces(
         // Beside others on a busy machine a controller of Kubernetes may need longer than a step waits. A given namespace has the
         // objects of the first time.
         let again = is_again && case.namespace.is_none();
-        let found = if again { judge(clusters, case, n_chosen + number).await } else { Ok(found) };
+        let found = match again {
+            true => judge(clusters, case, n_chosen + number).await,
+            false => Ok(JudgedCase { differences: found, ..JudgedCase::default() }),
+        };
         if let Some((case, found)) = count(&mut report, case, found) {
             report.failed.push((case.case.clone(), found));
         } else {
@@ -87,10 +95,16 @@ fn count<'a>(
     case: &'a TraceCase,
     found: CaseDifferences,
 ) -> Option<(&'a TraceCase, Vec<Difference>)> {
-    // A case that cannot be run fails alone.
-    let found = found.unwrap_or_else(|error| {
-        vec![Difference { level: Level::Verdict, text: format!("{error:#}") }]
-    });
+    let found = match found {
+        Ok(judged) => {
+            report.details.absorb(judged.details);
+            judged.differences
+        }
+        // A case that cannot be run fails alone.
+        Err(error) => {
+            vec![Difference { level: Level::Verdict, text: format!("{error:#}") }]
+        }
+    };
     if let Some(reason) = wanted_differences::reason(&case.case, &found) {
         *report.excepted.entry(reason).or_default() += 1;
     } else if !found.is_empty() {
@@ -100,8 +114,15 @@ fn count<'a>(
     None
 }
 
-/// The differences of a case, or why it could not be run.
-type CaseDifferences = anyhow::Result<Vec<Difference>>;
+/// What was found of a case.
+#[derive(Debug, Default)]
+struct JudgedCase {
+    differences: Vec<Difference>,
+    details: DetailCounts,
+}
+
+/// What was found of a case, or why it could not be run.
+type CaseDifferences = anyhow::Result<JudgedCase>;
 
 async fn judge_all<'a>(
     clusters: &ReplayClusters,
@@ -136,14 +157,23 @@ async fn judge(clusters: &ReplayClusters, case: &TraceCase, number: usize) -> Ca
     let namespace = format!("trace-{number}");
     setup::prepare(clusters, &namespace, case).await.context("setup")?;
     let mut names = TraceNames::of(&namespace);
-    let mut found = steps(clusters, case, &mut names).await;
-    if found.as_ref().is_ok_and(Vec::is_empty) {
-        found = events::differences(clusters, case, &names).await;
-    }
+    let found = judge_steps_and_events(clusters, case, &mut names).await;
     for target in clusters.iter() {
         clean_up(target, &namespace).await?;
     }
     found
+}
+
+async fn judge_steps_and_events(
+    clusters: &ReplayClusters,
+    case: &TraceCase,
+    names: &mut TraceNames,
+) -> CaseDifferences {
+    let mut judged = steps(clusters, case, names).await?;
+    if judged.differences.is_empty() {
+        judged.differences = events::differences(clusters, case, names).await?;
+    }
+    Ok(judged)
 }
 
 /// The first step that differs ends a case: what follows depends on it.
@@ -151,7 +181,8 @@ async fn steps(
     clusters: &ReplayClusters,
     case: &TraceCase,
     names: &mut TraceNames,
-) -> anyhow::Result<Vec<Difference>> {
+) -> CaseDifferences {
+    let mut judged = JudgedCase::default();
     for step in &case.steps {
         let mut found = Vec::new();
         if let Some(request) = &step.request {
@@ -159,7 +190,9 @@ async fn steps(
             found.extend(answer_differences(step, &reply, names));
         }
         if let Some(then) = step.then.as_ref().filter(|_| found.is_empty() && !step.dry_run) {
-            found.extend(settle(clusters, then, names).await?);
+            let settled = settle(clusters, then, names).await?;
+            found.extend(settled.differences);
+            judged.details.absorb(settled.details.of(&case.case, step.step));
             if found.is_empty() {
                 events::settle(clusters, then, names).await?;
             }
@@ -169,10 +202,11 @@ async fn steps(
                 difference.text =
                     format!("step {} ({}): {}", step.step, step.what, difference.text);
             }
-            return Ok(found);
+            judged.differences = found;
+            break;
         }
     }
-    Ok(vec![])
+    Ok(judged)
 }
 
 /// Waits for the recorded objects. Returns what differs after [`SETTLE_TIMEOUT`].
@@ -180,20 +214,26 @@ async fn settle(
     clusters: &ReplayClusters,
     then: &TraceOutcome,
     names: &mut TraceNames,
-) -> anyhow::Result<Vec<Difference>> {
+) -> CaseDifferences {
     let until = Instant::now() + SETTLE_TIMEOUT;
+    let mut settled_at = None;
     loop {
         let namespace = names.namespace().to_owned();
         let there = present(&clusters.manager, &namespace).await?;
         let mut lines = comparison::differences(then.of_manager(), &there, names);
+        let mut details = details::of_step(then.of_manager(), &there, names);
         if let (Some(worker), Some(then)) = (&clusters.worker, &then.worker) {
             let there = present(worker, &namespace).await?;
             let of_worker = comparison::differences(then, &there, names);
             lines.extend(of_worker.into_iter().map(|line| format!("worker: {line}")));
+            details.absorb(details::of_step(then, &there, names));
         }
-        if lines.is_empty() || Instant::now() >= until {
+        let now = Instant::now();
+        let settled_for = lines.is_empty().then(|| now - *settled_at.get_or_insert(now));
+        let steady = |time| details.differences.is_empty() || time >= DETAILS_TIMEOUT;
+        if settled_for.is_some_and(steady) || now >= until {
             let text = |line| Difference { level: Level::Objects, text: line };
-            return Ok(lines.into_iter().map(text).collect());
+            return Ok(JudgedCase { differences: lines.into_iter().map(text).collect(), details });
         }
         sleep(LOOK_AGAIN).await;
     }
