@@ -14,7 +14,7 @@ const SERVER_METADATA: &[&str] =
     &["uid", "resourceVersion", "creationTimestamp", "generation", "managedFields"];
 
 /// Kinds of which a recording keeps a few fields only.
-const SHORTENED: &[&str] = &["Pod", "Deployment", "StatefulSet"];
+const SHORTENED: &[&str] = &["Pod", "Job", "Deployment", "StatefulSet"];
 
 /// Times and versions within conditions.
 const UNSTEADY: &[&str] = &["lastTransitionTime", "observedGeneration"];
@@ -87,6 +87,10 @@ fn of_object(recorded: &Value, ours: &Value, names: &TraceNames, details: &mut D
     for (of, condition) in &recorded_conditions {
         let Some(now) = our_conditions.get(of) else { continue };
         let (recorded, now) = (&condition["message"], &now["message"]);
+        // A shortened condition has none.
+        if recorded.is_null() {
+            continue;
+        }
         let lines = comparison::of_values(recorded, now, names);
         let text = |line| format!("{kind}/{name} condition {of}{line}");
         details.count("messages of conditions", lines.into_iter().map(text).collect());
