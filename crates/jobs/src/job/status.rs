@@ -34,15 +34,15 @@ pub(super) fn pods_ready(job: &Job, required: i32) -> bool {
     ready + i64::try_from(uncounted).unwrap_or(i64::MAX) >= i64::from(required)
 }
 
-/// Reclaimable pods: parallelism less the remaining completions.
+/// Reclaimable pods: those of the pod set less the remaining completions. The pod set has no pods for parallelism beyond the
+/// completions, so none of those can be reclaimed while the others run.
 pub(super) fn reclaimable(job: &Job) -> Vec<ReclaimablePod> {
-    let parallelism = i64::from(job.parallelism());
     // Without completions no pod is replaced once one has succeeded, so each is free when it ends.
     let completions = i64::from(job.spec.completions.unwrap_or(job.parallelism()));
     let remaining = (completions - terminal(job, completions)).max(0);
-    let count = i32::try_from(parallelism - remaining).unwrap_or(0);
+    let count = i32::try_from(i64::from(job.count()) - remaining).unwrap_or(0);
     // A Job with one pod at a time needs it until the end (docs/reference/kueue.md §7.8).
-    if parallelism <= 1 || count <= 0 {
+    if job.parallelism() <= 1 || count <= 0 {
         return vec![];
     }
     vec![ReclaimablePod { name: MAIN.to_owned(), count }]
