@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::{DeclaredJob, declared_pod_set::DeclaredPodSet, training::TrainingSpec};
 use crate::{
-    pod_counts::count, pod_set_info::PodSetInfo, pointer::Pointer,
+    GenericJob, pod_counts::count, pod_set_info::PodSetInfo, pointer::Pointer,
     remote_objects::metadata_for_creation,
 };
 
@@ -86,10 +86,16 @@ impl DeclaredJob {
         job
     }
 
-    /// The job with a status without active pods; `None` if it is that already.
+    /// The job with a status without active pods; `None` if it is that already. The status was that of a copy which is gone, so nothing
+    /// of it stays: conditions would show a job that waits as running. A result stays, and the status of a set is that of its own
+    /// cluster.
     pub(super) fn idle(&self) -> Option<Self> {
+        let fields = self.kind.fields()?;
         let mut idle = self.clone();
-        if let Some(fields) = self.kind.fields() {
+        if self.finished().is_none() && self.group_size().is_none() {
+            self.shown_status()?;
+            idle.set_status(None);
+        } else {
             // Both: a readiness that stays would show the pods of the next admission as ready for a moment.
             let counts = self.training().map(TrainingSpec::ready_counts);
             let probes = std::iter::once(&fields.active).chain(&fields.ready).chain(&counts);
@@ -108,12 +114,14 @@ impl DeclaredJob {
 
     /// Whether the status is that of a copy. None is an empty one.
     pub(crate) fn has_status_of(&self, copy: &Self) -> bool {
-        fn status(job: &DeclaredJob) -> Option<&Value> {
-            let status = job.object.get("status")?;
-            let is_empty = status.as_object().is_some_and(Map::is_empty);
-            (!is_empty).then_some(status)
-        }
-        self.keeps_status_beside(copy) || status(self) == status(copy)
+        self.keeps_status_beside(copy) || self.shown_status() == copy.shown_status()
+    }
+
+    /// The status, if it has any field.
+    fn shown_status(&self) -> Option<&Value> {
+        let status = self.object.get("status")?;
+        let is_empty = status.as_object().is_some_and(Map::is_empty);
+        (!is_empty).then_some(status)
     }
 
     /// Whether the status stays although the copy has another one: a mirrored copy without a status says nothing, as upstream's.

@@ -157,8 +157,12 @@ fn the_status_is_read_copied_and_cleared() {
     assert_eq!(with_status.status(), copy.status());
     let idle = with_status.with_idle_status().expect("it ran");
     assert!(!idle.is_active() && !idle.pods_ready());
-    assert_eq!(idle.status(), json!({ "running": { "driver": 0, "worker": 0 }, "seen": true }));
+    assert_eq!(idle.status(), json!({}));
     assert_eq!(idle.with_idle_status(), None);
+    let mut ended = object();
+    ended["status"] = json!({ "state": "Lost", "reason": "node gone", "running": { "driver": 1 } });
+    let idle = job(ended).with_idle_status().expect("a pod is still counted");
+    assert_eq!(idle.status()["reason"], "node gone");
     let mut broken = object();
     broken["status"] = json!({ "state": "Lost", "reason": "node gone" });
     let outcome = JobOutcome { success: false, message: "node gone".to_owned() };
