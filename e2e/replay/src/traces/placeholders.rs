@@ -87,7 +87,7 @@ fn is_like(pattern: &str, text: &str) -> bool {
     let Some((head, rest)) = pattern.split_once('<') else {
         return pattern == text;
     };
-    let (Some(mut text), Some((_, rest))) = (text.strip_prefix(head), rest.split_once('>')) else {
+    let (Some(mut text), Some(rest)) = (text.strip_prefix(head), after_placeholder(rest)) else {
         return false;
     };
     loop {
@@ -100,6 +100,20 @@ fn is_like(pattern: &str, text: &str) -> bool {
         }
         text = chars.as_str();
     }
+}
+
+/// What follows a placeholder, whose name may have placeholders of its own: `<uid:Pod/d-<r5:1>>`.
+fn after_placeholder(name: &str) -> Option<&str> {
+    let mut depth = 1;
+    let end = name.char_indices().find(|(_, c)| {
+        depth += match c {
+            '<' => 1,
+            '>' => -1,
+            _ => 0,
+        };
+        depth == 0
+    });
+    end.and_then(|(at, _)| name.get(at + 1..))
 }
 
 /// The placeholders in which two recorded names differ, if they differ in one and have the same kind: `<r5:1>` and `<r5:3>`.
@@ -145,6 +159,8 @@ mod tests {
         assert!(names.matches("job-j-<h5:1>", "job-j-0a1b2"));
         assert!(names.matches("<ns>-tiny has <varies>", "t-1-tiny has 3 cpu"));
         assert!(!names.matches("job-j-<h5:1>-x", "job-j-0a1b2"));
+        assert!(names.matches("UID: <uid:Pod/d-<r5:1>>.", "UID: 0a1b."));
+        assert!(!names.matches("UID: <uid:Pod/d-<r5:1>>.", "UID: 0a1b"));
         assert_eq!(names.name("Workload", "job-j-<h5:1>"), None);
         names.bind("Workload", "job-j-<h5:1>", "job-j-0a1b2");
         assert_eq!(names.name("Workload", "job-j-<h5:1>").as_deref(), Some("job-j-0a1b2"));

@@ -76,6 +76,23 @@ fn a_class_that_is_changed_on_the_job_reaches_its_workload() {
 }
 
 #[test]
+fn one_of_several_admission_gates_that_is_taken_off_the_job_is_named_no_more() {
+    let gates = |gates: &str| json!({"metadata": {"annotations": {"kueue.x-k8s.io/admission-gated-by": gates}}});
+    let mut cluster = Cluster::new();
+    observe_job(&mut cluster, "20", &gates("a.b/c,a.b/d"));
+    cluster.settle();
+    let message = |cluster: &Cluster| {
+        let name = cluster.workloads.keys().next().expect("a Workload").clone();
+        cluster.condition(&name, "QuotaReserved")
+    };
+    let gated = "False AdmissionGated: Admission is gated by: ";
+    assert_eq!(message(&cluster), format!("{gated}a.b/c,a.b/d"));
+    observe_job(&mut cluster, "21", &gates("a.b/c"));
+    cluster.settle();
+    assert_eq!(message(&cluster), format!("{gated}a.b/c"));
+}
+
+#[test]
 fn an_admission_gate_that_is_taken_off_the_job_reaches_its_workload() {
     let gates = |gates: Value| json!({"metadata": {"annotations": {"kueue.x-k8s.io/admission-gated-by": gates}}});
     let mut cluster = Cluster::new();

@@ -287,9 +287,7 @@ impl Workloads {
     /// Keeps the reason why a Workload is pending. A changed reason does not put off the time at which it is written.
     pub(crate) fn explain(&mut self, key: &Key, pending: PendingMessage) {
         if let Some(record) = self.records.get_mut(key) {
-            let known = record.transitions().pending_message().map(|known| known.not_before);
-            let not_before = known.unwrap_or(pending.not_before);
-            record.propose(Transition::Wait(PendingMessage { not_before, ..pending }));
+            record.explain(pending);
         }
     }
 

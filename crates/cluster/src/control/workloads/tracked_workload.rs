@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crds::{
-    meta::is_true,
-    names::{gates::CONCURRENT_ADMISSION, labels::JOB_UID},
+    meta::{find, is_true},
+    names::{conditions::QUOTA_RESERVED, gates::CONCURRENT_ADMISSION, labels::JOB_UID},
     v1beta2::Workload,
 };
 use engine::{Time, ids::WorkloadId};
@@ -12,7 +12,7 @@ use runtime::api_object::ApiObject;
 
 use super::{
     phase::WorkloadPhase,
-    transition::{PendingTransitions, Transition},
+    transition::{PendingMessage, PendingTransitions, Transition},
 };
 use crate::control::outbox::{Stamp, Tracked};
 
@@ -68,6 +68,27 @@ impl TrackedWorkload {
 
     pub(super) fn propose(&mut self, transition: Transition) {
         self.transitions.propose(transition);
+    }
+
+    /// Why it is pending. The period between two reasons of cycles goes on, unless the spec has changed: changes by users are rare, and
+    /// their effect is looked for at once.
+    pub(super) fn explain(&mut self, pending: PendingMessage) {
+        let known = self.transitions.pending_message().map(|known| known.not_before);
+        let not_before = match known {
+            Some(known) if self.follows_from_object(&pending) => known.min(pending.not_before),
+            Some(known) => known,
+            None => pending.not_before,
+        };
+        self.propose(Transition::Wait(PendingMessage { not_before, ..pending }));
+    }
+
+    /// Whether a reason follows from an object: a spec that the last one was not about, gates, or queues. Others change with every pod of a
+    /// busy queue.
+    fn follows_from_object(&self, pending: &PendingMessage) -> bool {
+        let object = self.object();
+        let known = find(&object.status.conditions, QUOTA_RESERVED);
+        let generation = object.metadata.generation.unwrap_or_default();
+        !pending.by_cycle || known.is_some_and(|one| one.observed_generation < generation)
     }
 
     /// Records an observation. Returns whether it is newer.
