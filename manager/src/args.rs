@@ -63,6 +63,10 @@ pub(crate) struct ManagerArgs {
     #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = duration)]
     pub(crate) shutdown_delay_duration: Duration,
 
+    /// The least time between two writes of the status of one queue or Cohort; the first change is written at once.
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = duration)]
+    pub(crate) queue_status_period: Duration,
+
     #[command(flatten)]
     pub(crate) ray_api: RayApiArgs,
 
@@ -208,6 +212,13 @@ mod tests {
             let flag = format!("--shutdown-delay-duration={text}");
             assert_eq!(delay(&flag), millis.map(Duration::from_millis), "{text}");
         }
+    }
+
+    #[test]
+    fn the_default_period_of_queue_status_is_that_of_an_agent() {
+        let period = |args| parse(args).expect("flags").queue_status_period;
+        assert_eq!(period(&[]), cluster::control::QUEUE_STATUS_PERIOD);
+        assert_eq!(period(&["--queue-status-period=1m"]), Duration::from_secs(60));
     }
 
     #[test]

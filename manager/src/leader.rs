@@ -49,7 +49,8 @@ pub(crate) fn start(
         check_dispatcher(&settings.file.multi_kueue.dispatcher_name)?;
     }
     let file = &settings.file;
-    let control = ManagerSettings::new(file, &settings.gates, &settings.kinds, dispatches);
+    let control = ManagerSettings::new(file, &settings.gates, &settings.kinds, dispatches)
+        .writing_queue_status_every(settings.queue_status_period);
     let namespace = dispatches.then(|| file.namespace());
     let leader = Leader {
         client: client.clone(),

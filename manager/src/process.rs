@@ -328,6 +328,7 @@ mod tests {
             name_prefix: "kueue".to_owned(),
             idle: Vec::new(),
             ray_security: None,
+            queue_status_period: cluster::control::QUEUE_STATUS_PERIOD,
         };
         let measured = KueueMetrics::new(MetricsSettings::new(&settings.file, &settings.gates));
         let registry =

@@ -1,8 +1,9 @@
 //! The settings of the process: configuration file and feature gates, or their defaults.
 
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
 use anyhow::Context;
+use cluster::control::QUEUE_STATUS_PERIOD;
 use config::{
     Configuration, JobKinds,
     declared_kinds::declared_kinds,
@@ -40,6 +41,8 @@ pub(crate) struct ProcessSettings {
     pub(crate) idle: Vec<IdleSetting>,
     /// How RayClusters are secured; none unless an administrator asks for it.
     pub(crate) ray_security: Option<SecurityConfig>,
+    /// The least time between two writes of the status of one queue.
+    pub(crate) queue_status_period: Duration,
 }
 
 impl ProcessSettings {
@@ -58,7 +61,15 @@ impl ProcessSettings {
         let kubeconfig_files = KubeconfigDirectory::new(args.worker_kubeconfig_directory.clone());
         let ray_security = ray_security(args.ray_security.as_deref())?;
         let name_prefix = args.name_prefix.clone();
-        Ok(Self { kubeconfig_files, name_prefix, idle, ray_security, ..settings })
+        let queue_status_period = args.queue_status_period;
+        Ok(Self {
+            kubeconfig_files,
+            name_prefix,
+            idle,
+            ray_security,
+            queue_status_period,
+            ..settings
+        })
     }
 
     fn read(path: Option<&Path>, feature_gates: &str, declared: &Kinds) -> anyhow::Result<Self> {
@@ -84,6 +95,7 @@ impl ProcessSettings {
             name_prefix: NAME_PREFIX.to_owned(),
             idle: Vec::new(),
             ray_security: None,
+            queue_status_period: QUEUE_STATUS_PERIOD,
         })
     }
 

@@ -19,6 +19,7 @@ use super::{
     context::Context,
     core::Core,
     input::QueueInput,
+    manager_settings::QUEUE_STATUS_PERIOD,
     outbox::Ticket,
     queue_objects::QueueObjects,
     queues::Queues,
@@ -34,7 +35,7 @@ pub(super) struct AgentQueues {
 
 impl AgentQueues {
     pub(super) fn new(mode: AdmissionMode) -> Self {
-        Self { queues: (mode == AdmissionMode::Quota).then(Queues::default) }
+        Self { queues: (mode == AdmissionMode::Quota).then(|| Queues::new(QUEUE_STATUS_PERIOD)) }
     }
 
     /// Whether clones are admitted by quota.

@@ -29,6 +29,9 @@ const EXPLAIN_AFTER: Duration = Duration::from_secs(1);
 /// How long a nominated worker may take to admit a clone.
 const ADMIT_WITHIN: Duration = Duration::from_secs(60);
 
+/// The least time between two writes of the status of one queue, unless something else is asked for.
+pub const QUEUE_STATUS_PERIOD: Duration = Duration::from_secs(5);
+
 /// Read from the configuration and the feature gates.
 #[derive(Clone, Debug)]
 pub struct ManagerSettings {
@@ -46,6 +49,8 @@ pub struct ManagerSettings {
     pub(super) automates_quotas: bool,
     /// Dispatch to worker clusters; `None` without the component `multikueue`.
     pub(super) dispatch: Option<DispatchConfig>,
+    /// The least time between two writes of the status of one queue.
+    pub(super) queue_status_period: Duration,
 }
 
 impl ManagerSettings {
@@ -68,7 +73,14 @@ impl ManagerSettings {
                 managed: kinds.managed.clone(),
             },
             dispatch: dispatches.then(|| dispatch_config(file, gates)),
+            queue_status_period: QUEUE_STATUS_PERIOD,
         }
+    }
+
+    /// The same with this least time between two writes of the status of one queue.
+    #[must_use]
+    pub fn writing_queue_status_every(self, period: Duration) -> Self {
+        Self { queue_status_period: period, ..self }
     }
 
     /// Whether it dispatches to worker clusters.

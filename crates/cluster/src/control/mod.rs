@@ -113,7 +113,7 @@ pub use self::{
     input::{AgentInput, Connection, ManagerInput, QueueInput, WorkerInput},
     job_key::JobKey,
     manager::ManagerControl,
-    manager_settings::ManagerSettings,
+    manager_settings::{ManagerSettings, QUEUE_STATUS_PERIOD},
     node_info::NodeInfo,
     observed::Observed,
     outbox::{Destination, Order, Purpose, Subject, Target, Ticket, TicketId},

@@ -102,7 +102,7 @@ impl ManagerControl {
             selection: settings.jobs,
             listing: Listing::new(names.chain(listed_names(&settings.kinds))),
             configuration: NamespacesAndPriorities::default(),
-            queues: Queues::default(),
+            queues: Queues::new(settings.queue_status_period),
             numbers,
             pods: PodMachines::new(settings.node_replacement),
             provisioning: Provisioning::new(settings.cleans_up_provisioning),

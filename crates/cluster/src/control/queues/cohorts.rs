@@ -4,13 +4,13 @@
 //! most once per period and Cohort. The numbers of a Cohort are measured once per evaluation, however many of its ClusterQueues
 //! were counted.
 
-use std::{cell::LazyCell, collections::BTreeSet};
+use std::{cell::LazyCell, collections::BTreeSet, time::Duration};
 
 use crds::v1beta2::{Cohort, CohortStatus};
 use index::queue_status;
 use runtime::watch::Key;
 
-use super::{TrackedQueue, status::STATUS_PERIOD};
+use super::TrackedQueue;
 use crate::control::{
     context::Context,
     key_map::KeyMap,
@@ -24,37 +24,42 @@ use crate::control::{
 pub(super) fn write_status(
     cohorts: &mut KeyMap<Box<str>, TrackedQueue<Cohort>>,
     scheduler: &Scheduler,
+    period: Duration,
     ctx: &mut Context,
 ) {
-    cohorts.for_each_mut(|name, cohort| write_one(name, cohort, scheduler, ctx));
+    cohorts.for_each_mut(|name, cohort| {
+        if write_one(name, cohort, scheduler, ctx) {
+            cohort.not_before = after(ctx.now, period);
+        }
+    });
 }
 
+/// Returns whether a write was submitted.
 fn write_one(
     name: &str,
-    cohort: &mut TrackedQueue<Cohort>,
+    cohort: &TrackedQueue<Cohort>,
     scheduler: &Scheduler,
     ctx: &mut Context,
-) {
+) -> bool {
     let share = scheduler.cohort_share(name);
     let fair_sharing = share.map(queue_status::fair_sharing_status);
     let (object, status) = (cohort.tracked.object().clone(), CohortStatus { fair_sharing });
     // Compared first: an equal status must not wake the process once per period.
     if object.status == status {
-        return;
+        return false;
     }
     let target = Target::home(Subject::Cohort, &Key { namespace: None, name: name.into() });
     if cohort.not_before > ctx.now {
-        return ctx.agenda.at(cohort.not_before, Reevaluation::Cohorts);
+        ctx.agenda.at(cohort.not_before, Reevaluation::Cohorts);
+        return false;
     }
     let base = cohort.tracked.stamp();
     if !ctx.is_free(&target, &base, &Reevaluation::Cohorts) {
-        return;
+        return false;
     }
     let (purpose, waiter) = (Purpose::ClusterQueueStatus, Reevaluation::Cohorts);
     let intent = Intent { target, purpose, base, waiter };
-    if ctx.outbox.submit_status::<Cohort, _>(intent, &object.status, &status) {
-        cohort.not_before = after(ctx.now, STATUS_PERIOD);
-    }
+    ctx.outbox.submit_status::<Cohort, _>(intent, &object.status, &status)
 }
 
 /// Measures the Cohorts of these names. A Cohort needs no object to have numbers.

@@ -15,7 +15,7 @@ mod finalizers;
 mod managed_quota;
 mod status;
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use crds::v1beta2::{
     AdmissionCheck, ClusterQueue, ClusterQueueSpec, Cohort, LocalQueue, ResourceFlavor, Topology,
@@ -74,9 +74,16 @@ pub(crate) struct Queues {
     pointing: KeyMap<Box<str>, KeySet<Key>>,
     /// By ClusterQueue, if quotas follow workers.
     managed_quotas: KeyMap<Box<str>, ManagedQuota>,
+    /// The least time between two writes of one queue's status.
+    status_period: Duration,
 }
 
 impl Queues {
+    /// Without objects. Of two writes of one queue's status the second waits at least for the period.
+    pub(crate) fn new(status_period: Duration) -> Self {
+        Self { status_period, ..Self::default() }
+    }
+
     pub(crate) fn flavors(&self) -> &FlavorsByName {
         &self.flavors
     }
@@ -264,7 +271,7 @@ impl Queues {
     pub(crate) fn evaluate(&mut self, scheduler: &Scheduler, ctx: &mut Context) {
         let (marked, cohorts_changed) = (ctx.agenda.take_queues(), ctx.agenda.take_cohorts());
         if cohorts_changed || marked.is_some() {
-            cohorts::write_status(&mut self.cohorts, scheduler, ctx);
+            cohorts::write_status(&mut self.cohorts, scheduler, self.status_period, ctx);
         }
         let mut measured = BTreeSet::new();
         // The numbers of a Cohort without ClusterQueues change with configuration only.
@@ -304,7 +311,8 @@ impl Queues {
             if let (Some(quota), Some(queue)) = (quota, self.cluster_queues.get(&name)) {
                 quota.write(&name, queue, ctx);
             }
-            StatusPass { name: &name, scheduler, ctx, cohorts: measured, quota }.run(
+            let period = self.status_period;
+            StatusPass { name: &name, scheduler, ctx, period, cohorts: measured, quota }.run(
                 self.cluster_queues.get_mut(&name),
                 local_queues.into_iter().flatten(),
                 &mut self.local_queues,

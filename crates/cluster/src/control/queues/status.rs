@@ -23,14 +23,16 @@ use crate::control::{
     timers::Reevaluation,
 };
 
-/// The least time between two writes of one queue's status.
-pub(super) const STATUS_PERIOD: Duration = Duration::from_secs(5);
+/// The end of a write in flight is not known, so this time passes before the next look.
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
 /// One evaluation of a ClusterQueue's status and that of its LocalQueues.
 pub(super) struct StatusPass<'a> {
     pub(super) name: &'a str,
     pub(super) scheduler: &'a Scheduler,
     pub(super) ctx: &'a mut Context,
+    /// The least time between two writes of one queue's status.
+    pub(super) period: Duration,
     /// Takes the Cohorts above the ClusterQueue if it is counted.
     pub(super) cohorts: &'a mut BTreeSet<String>,
     /// What its quota follows, if quotas follow workers.
@@ -163,7 +165,7 @@ impl StatusPass<'_> {
             return self.ctx.agenda.at(at, self.waiter());
         }
         if submit(self.ctx, intent) {
-            queue.not_before = after(self.ctx.now, STATUS_PERIOD);
+            queue.not_before = after(self.ctx.now, self.period);
         }
     }
 
@@ -178,9 +180,7 @@ impl StatusPass<'_> {
         let (target, stamp) = (Target::home(subject, key), queue.tracked.stamp());
         let ready =
             queue.not_before <= now && self.ctx.outbox.writes().is_free(&target, &stamp, now);
-        // The end of a write in flight is not known, so a tenth of the period passes before the
-        // next look.
-        (!ready).then(|| queue.not_before.max(after(now, STATUS_PERIOD / 10)))
+        (!ready).then(|| queue.not_before.max(after(now, LOOK_AGAIN)))
     }
 
     fn intent<K: kube::Resource>(

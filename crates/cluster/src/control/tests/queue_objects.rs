@@ -44,6 +44,53 @@ fn fair_sharing_shows_the_shares_of_cluster_queues_and_cohorts() {
     assert_eq!(shares(false), (Some(Value::Null), None));
 }
 
+/// The seconds at which the status of the ClusterQueue is written, with a Workload that comes every second.
+fn seconds_of_writes(settings: ManagerSettings) -> Vec<i64> {
+    let mut cluster = Cluster::with(settings);
+    let mut seconds = vec![];
+    for second in 0..12 {
+        let written = statuses_written(&mut cluster).into_iter();
+        seconds.extend(written.filter(|one| *one == Subject::ClusterQueue).map(|_| second));
+        cluster.workload(&format!("w{second}"), 1, &json!({})).wait(1);
+    }
+    seconds
+}
+
+/// Decides until nothing is ordered, and accepts every write.
+fn statuses_written(cluster: &mut Cluster) -> Vec<Subject> {
+    let mut written = vec![];
+    loop {
+        let mut step = cluster.control.decide(cluster.now);
+        if step.orders.is_empty() {
+            return written;
+        }
+        let of_status = |order: &Order| order.ticket.purpose == Purpose::ClusterQueueStatus;
+        for order in step.orders.extract_if(.., |order| of_status(order)) {
+            let mut body: Value =
+                serde_json::from_slice(order.write.request().body()).expect("JSON");
+            body["metadata"]["resourceVersion"] =
+                json!((1000 + cluster.now.as_second()).to_string());
+            cluster.control.answered(&order.ticket, WriteOutcome::done(body), cluster.now);
+            written.push(order.ticket.target.subject.clone());
+        }
+        cluster.take(step);
+    }
+}
+
+#[test]
+fn the_first_change_of_a_status_is_written_at_once_and_later_ones_once_per_period() {
+    assert_eq!(
+        seconds_of_writes(settings()),
+        [0, 5, 10],
+        "five seconds unless something else is asked for"
+    );
+    for (seconds, expected) in [(3, vec![0, 3, 6, 9]), (1, (0..12).collect()), (60, vec![0])] {
+        let period = std::time::Duration::from_secs(seconds);
+        let settings = settings().writing_queue_status_every(period);
+        assert_eq!(seconds_of_writes(settings), expected, "{seconds}");
+    }
+}
+
 /// Cohorts that were measured since the last call, with whether they are declared; `None` if they are gone.
 fn measured_cohorts(cluster: &mut Cluster) -> BTreeSet<(String, Option<bool>)> {
     cluster.settle();
