@@ -19,6 +19,10 @@ use crate::requests::pod_requests::{PodDefaults, pod_requests};
 use crate::requests::{ExactAmounts, problems};
 use crate::selectors::{pairs, preferred, selection, tolerations};
 
+/// Kueue's message about pods that claim devices, while it does not charge these.
+const CLAIMS_DEVICES: &str =
+    "Workload uses DRA resources but the KueueDRAIntegration feature gate is not enabled";
+
 /// All pod sets of a Workload.
 pub(super) struct CountedPodSets<'a> {
     pub(super) all: Vec<CountedPodSet<'a>>,
@@ -73,12 +77,9 @@ impl<'a> CountedPodSets<'a> {
     /// Validation message of a Workload that is invalid whatever the capacity.
     pub(super) fn validation_problem(&self, settings: &IndexConfig) -> Option<String> {
         if settings.refuse_device_claims
-            && let Some(at) = self.all.iter().position(|one| one.pod.is_some_and(claims_devices))
+            && self.all.iter().any(|one| one.pod.is_some_and(claims_devices))
         {
-            return Some(format!(
-                "resources validation failed: spec.podSets[{at}].template.spec.resourceClaims: Forbidden: \
-                 devices are not counted against quota, so pods with claims are not admitted"
-            ));
+            return Some(CLAIMS_DEVICES.to_owned());
         }
         let none = PodSpec::default();
         let all = self.all.iter().map(|one| (one.pod.unwrap_or(&none), one.defaults));

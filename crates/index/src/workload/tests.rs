@@ -406,7 +406,9 @@ fn pods_that_claim_devices_are_refused_since_devices_are_not_charged() {
     let mut fixture = IndexFixture::new(IndexConfig::default());
     let events = fixture.enter(&from(claiming.clone()));
     let problem = spec(&events).invalid.clone().expect("a problem");
-    assert!(problem.contains("spec.podSets[0].template.spec.resourceClaims: "), "{problem}");
+    let expected =
+        "Workload uses DRA resources but the KueueDRAIntegration feature gate is not enabled";
+    assert_eq!(problem.as_ref(), expected);
     assert_eq!(fixture.cycle(), [CycleOutcome::Invalid]);
 
     let config = IndexConfig { refuse_device_claims: false, ..IndexConfig::default() };
