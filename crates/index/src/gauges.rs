@@ -85,6 +85,8 @@ pub struct LocalQueueGauges {
     pub metadata: LabelsAndAnnotations,
     /// Condition Active.
     pub active: bool,
+    /// It has a `stopPolicy` other than None: no pending queue has its Workloads.
+    pub stopped: bool,
     /// Its Workloads.
     pub workloads: QueueNumbers,
     /// What its Workloads take of every flavor of its ClusterQueue.
@@ -182,6 +184,7 @@ pub fn local_queue(
         name: name.to_owned(),
         metadata: LabelsAndAnnotations::default(),
         active: index.local_queue_active_condition(namespace, name)?.active,
+        stopped: index.is_local_queue_stopped(namespace, name),
         workloads: numbers(index, counts, active),
         resources: queue.map(|queue| resources(names, queue, counts)).unwrap_or_default(),
         fair_sharing_usage: None,

@@ -56,6 +56,11 @@ impl Index {
         Some(&queue.cluster_queue)
     }
 
+    /// Whether a LocalQueue exists and has a `stopPolicy` other than None.
+    pub(crate) fn is_local_queue_stopped(&self, namespace: &str, name: &str) -> bool {
+        self.local_queues.get(&format!("{namespace}/{name}")).is_some_and(|queue| queue.stopped)
+    }
+
     /// The condition Active of a LocalQueue; `None` if the queue does not exist.
     pub(crate) fn local_queue_active_condition(
         &self,

@@ -405,6 +405,9 @@ impl Recording<'_> {
             self.series.set(&f::LQ_STATUS, values([own[0], own[1], status]), is);
         }
         let place = [("namespace", own[0]), ("name", own[1])];
+        if queue.stopped {
+            self.series.remove_from(&f::LQ_PENDING, &place);
+        }
         self.series.remove_from(&f::LQ_RESERVATION, &place);
         self.series.remove_from(&f::LQ_USAGE, &place);
         self.series.remove_from(&f::LQ_FAIR_SHARING_USAGE, &place);

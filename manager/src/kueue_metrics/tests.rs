@@ -71,6 +71,7 @@ fn queue(admitted: usize) -> Measurement {
         name: "lq".into(),
         metadata: metadata("blue"),
         active: true,
+        stopped: false,
         workloads,
         resources: vec![resource],
         fair_sharing_usage: Some(2.5),
@@ -320,6 +321,32 @@ fn a_local_queue_keeps_its_series_without_its_cluster_queue() {
     assert!(body.contains(counter), "the counter goes on\n{body}");
     metrics.measure(gone(vec![]), Duration::ZERO);
     assert!(!scrape(&metrics).contains("name=\"lq\""), "the LocalQueue is gone as well");
+}
+
+#[test]
+fn a_stopped_local_queue_has_no_series_of_pending_workloads() {
+    let metrics = everything();
+    metrics.measure(all_measurements(), Duration::ZERO);
+    let pending = r#"kueue_local_queue_pending_workloads{namespace="ns",name="lq""#;
+    assert!(scrape(&metrics).contains(pending), "it is not stopped yet");
+    let measure = |stopped| {
+        let name = ("ns".to_owned(), "lq".to_owned());
+        let local = LocalQueueGauges {
+            namespace: name.0,
+            name: name.1,
+            stopped,
+            ..LocalQueueGauges::default()
+        };
+        let gauges = ClusterQueueGauges { name: "a".into(), ..ClusterQueueGauges::default() };
+        let one = Measurement::ClusterQueue(Box::new(gauges), vec![local]);
+        metrics.measure(vec![one], Duration::ZERO);
+        scrape(&metrics)
+    };
+    let stopped = measure(true);
+    assert!(!stopped.contains(pending), "{stopped}");
+    let others = r#"kueue_local_queue_reserving_active_workloads{namespace="ns",name="lq""#;
+    assert!(stopped.contains(others), "what has quota is still shown\n{stopped}");
+    assert!(measure(false).contains(pending), "it goes on");
 }
 
 #[test]

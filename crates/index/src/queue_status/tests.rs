@@ -241,6 +241,17 @@ fn workloads_are_counted_by_the_labels_that_metrics_have_of_them() {
 }
 
 #[test]
+fn numbers_of_a_local_queue_say_that_it_is_stopped() {
+    let (index, engine) = fixture();
+    let counts = ClusterQueueCounts::count(&index, &engine, "q");
+    let stopped = |name| {
+        let numbers = gauges::local_queue(&index, engine.names(), ("ns", name), &counts);
+        numbers.expect("a LocalQueue").stopped
+    };
+    assert_eq!((stopped("one"), stopped("two")), (false, true));
+}
+
+#[test]
 fn a_cohort_shows_unlimited_quota_and_whether_it_is_in_a_cycle() {
     let (mut index, mut engine) =
         (Index::new(IndexConfig::default()), Engine::new(Default::default()));
