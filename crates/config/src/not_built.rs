@@ -10,6 +10,7 @@ const FIELDS: &[(&str, &str)] = &[
         "waitForPodsReady.unscheduledTimeout",
         "pods that get no node are evicted after waitForPodsReady.timeout",
     ),
+    ("preemptionProtection", "a Workload can be preempted from its admission on"),
     ("scheduling.quotaReleaseStrategy", QUOTA_RELEASE),
     ("integrations.quotaReleaseStrategy", QUOTA_RELEASE),
     ("quotaReleaseStrategy", QUOTA_RELEASE),

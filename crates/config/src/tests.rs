@@ -218,6 +218,11 @@ fn a_field_of_a_later_version_is_refused_by_what_happens_without_it() {
             "when the pods have ended",
         ),
         (
+            "preemptionProtection: {reclaimWithinCohort: {minAdmitDuration: 10m}}\n",
+            "preemptionProtection",
+            "from its admission on",
+        ),
+        (
             "integrations: {quotaReleaseStrategy: OnTerminal}\n",
             "integrations.quotaReleaseStrategy",
             "when the pods have ended",

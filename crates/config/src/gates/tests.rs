@@ -146,6 +146,8 @@ fn gates_that_only_other_versions_have_change_nothing() {
         ("ObjectRetentionPolicies", true),
         ("DynamicResourceAllocation", false),
         ("SchedulerLongRequeueInterval", false),
+        ("PreemptionProtection", false),
+        ("DeploymentParentSuspension", false),
     ] {
         for on in [true, false] {
             let flag = format!("{name}={on}");
