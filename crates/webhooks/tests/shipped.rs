@@ -1,7 +1,7 @@
-//! Consistency of the manifests in `config`: the account that webhooks exclude is the manager's.
+//! Consistency of the manifests in `config`: the account that webhooks exclude is the manager's, and webhooks are registered as Kueue's.
 
-use jobs::Kinds;
-use serde_json::Value;
+use jobs::{Kinds, integrations::INTEGRATIONS};
+use serde_json::{Value, json};
 
 const ACCOUNT: &str = include_str!("../../../config/rbac/service-account.yaml");
 const WEBHOOKS: [&str; 2] = [
@@ -32,4 +32,84 @@ fn webhooks_exclude_the_managers_own_account() {
     expected.extend(["mworkload.kb.io", "vworkload.kb.io"].map(str::to_owned));
     expected.sort();
     assert_eq!(spared, expected);
+}
+
+/// The words of a list.
+fn words(list: &Value) -> Vec<&str> {
+    list.as_array().into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
+/// Group and version, the first of the resources, and operations of each webhook of a configuration.
+fn registered(file: &str) -> Vec<(String, String, String)> {
+    let configuration: Value = serde_saphyr::from_str(file).expect("YAML");
+    let webhooks = configuration["webhooks"].as_array().expect("webhooks").iter();
+    let one = |webhook: &Value| {
+        let rules = webhook["rules"].as_array().expect("rules");
+        assert_eq!(rules.len(), 1, "{webhook}");
+        let list = |name: &str| words(&rules[0][name]).join(" ");
+        let version = format!("{}/{}", list("apiGroups"), list("apiVersions"));
+        (version, list("resources"), list("operations"))
+    };
+    webhooks.map(one).collect()
+}
+
+/// The table of docs/reference/kueue.md §5.1, for kinds of jobs from their list.
+fn expected(mutating: bool) -> Vec<(String, String, String)> {
+    const CREATE: &str = "CREATE";
+    const BOTH: &str = "CREATE UPDATE";
+    let own = [
+        ("clusterqueues", CREATE, BOTH),
+        ("cohorts", "", BOTH),
+        ("resourceflavors", CREATE, BOTH),
+        (if mutating { "workloads" } else { "workloads workloads/status" }, CREATE, BOTH),
+    ];
+    let own = own.map(|(resources, mutate, validate)| {
+        ("kueue.x-k8s.io/v1beta2".to_owned(), resources, mutate, validate)
+    });
+    let jobs = INTEGRATIONS.iter().map(|one| {
+        let of_sets = ["deployments", "statefulsets", "leaderworkersets"].contains(&one.plural);
+        let mutate = if of_sets { BOTH } else { CREATE };
+        (format!("{}/{}", one.group, one.version), one.plural, mutate, BOTH)
+    });
+    let all = own.into_iter().chain(jobs).map(|(version, resources, mutate, validate)| {
+        let operations = if mutating { mutate } else { validate };
+        (version, resources.to_owned(), operations.to_owned())
+    });
+    let mut all: Vec<_> = all.filter(|one| !one.2.is_empty()).collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn webhooks_are_registered_for_the_versions_and_operations_of_kueues() {
+    for (file, mutating) in WEBHOOKS.iter().zip([true, false]) {
+        let mut registered = registered(file);
+        registered.sort();
+        assert_eq!(registered, expected(mutating), "mutating: {mutating}");
+    }
+}
+
+/// docs/reference/kueue.md §5.1.
+#[test]
+fn webhooks_fail_closed_have_no_side_effects_and_spare_system_namespaces() {
+    let excluded = json!({"matchExpressions": [{
+        "key": "kubernetes.io/metadata.name",
+        "operator": "NotIn",
+        "values": ["kube-system", "kueue-system"],
+    }]});
+    for file in WEBHOOKS {
+        let configuration: Value = serde_saphyr::from_str(file).expect("YAML");
+        for webhook in configuration["webhooks"].as_array().expect("webhooks") {
+            let name = &webhook["name"];
+            assert_eq!(webhook["failurePolicy"], "Fail", "{name}");
+            assert_eq!(webhook["sideEffects"], "None", "{name}");
+            assert_eq!(webhook["admissionReviewVersions"], json!(["v1"]), "{name}");
+            // Without a value the API server waits for 10 s.
+            assert_eq!(webhook["timeoutSeconds"], Value::Null, "{name}");
+            assert_eq!(webhook["objectSelector"], Value::Null, "{name}");
+            let of_kueue = words(&webhook["rules"][0]["apiGroups"]) == ["kueue.x-k8s.io"];
+            let namespaces = if of_kueue { Value::Null } else { excluded.clone() };
+            assert_eq!(webhook["namespaceSelector"], namespaces, "{name}");
+        }
+    }
 }
