@@ -191,6 +191,11 @@ mod tests {
             ["prefix part must be non-empty", "prefix part a lowercase RFC 1123 subdoma"]
         );
         assert_eq!(starts("A/a"), ["prefix part a lowercase RFC 1123 subdoma"]);
+        assert_eq!(
+            key_problems(&format!("{}/a", "p".repeat(254))),
+            ["prefix part must be no more than 253 characters"]
+        );
+        assert_eq!(key_problems(&format!("{}/a", "p".repeat(253))), [""; 0]);
     }
 
     #[test]

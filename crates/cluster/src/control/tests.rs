@@ -50,6 +50,7 @@ mod open_jobs;
 mod orphan_cleanup;
 mod other_checks;
 mod outdated_crds;
+mod pod_defaults;
 mod policy;
 mod preemption_counts;
 mod provisioning;

@@ -146,6 +146,13 @@ fn a_pod_that_waits_for_a_failed_node_is_ended() {
     let body = body(&ended[0].write);
     assert_eq!(body["status"]["phase"], "Failed");
     assert_eq!(body["status"]["conditions"][0]["reason"], "UnschedulableOnAssignedNode");
+    let ticket = ended[0].ticket.clone();
+    cluster.take(step);
+    cluster.take_events();
+    cluster.control.answered(&ticket, WriteOutcome::done(body), cluster.now);
+    cluster.settle();
+    let event = "p0 kueue-workload-controller PodTerminatedByKueue: Pod terminated by Kueue NodeController due to node taint";
+    assert!(cluster.take_events().contains(&event.to_owned()), "announced once it is done");
 }
 
 #[test]

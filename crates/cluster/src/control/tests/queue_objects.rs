@@ -44,6 +44,40 @@ fn fair_sharing_shows_the_shares_of_cluster_queues_and_cohorts() {
     assert_eq!(shares(false), (Some(Value::Null), None));
 }
 
+#[test]
+fn a_cohort_below_another_shows_what_it_borrows_of_it() {
+    let mut settings = settings();
+    settings.core.scheduler.engine.fair_sharing = Some(vec![]);
+    let mut cluster = Cluster::with(settings);
+    let mut root = json!({
+        "metadata": {"name": "root", "resourceVersion": "9"},
+        "spec": {"resourceGroups": [{"coveredResources": ["cpu"], "flavors": [
+            {"name": "default", "resources": [{"name": "cpu", "nominalQuota": "2"}]},
+        ]}]},
+    });
+    cluster.observe(ManagerInput::Cohort(Change::Apply(shared(root.clone()))));
+    root["metadata"]["name"] = json!("team");
+    root["spec"] = json!({"parentName": "root"});
+    cluster.observe(ManagerInput::Cohort(Change::Apply(shared(root))));
+    cluster.queue(&json!({"cohortName": "team"})).workload("a", 9, &json!({}));
+    let step = cluster.control.decide(NOW);
+    let of_status = |order: &&Order| {
+        order.ticket.target.subject == Subject::Cohort
+            && order.ticket.purpose == Purpose::ClusterQueueStatus
+    };
+    let share = |order: &Order| {
+        let body: Value = serde_json::from_slice(order.write.request().body()).expect("JSON");
+        (
+            order.ticket.target.key.name.to_string(),
+            body["status"]["fairSharing"]["weightedShare"].clone(),
+        )
+    };
+    let mut shares: Vec<_> = step.orders.iter().filter(of_status).map(share).collect();
+    shares.sort_by(|one, other| one.0.cmp(&other.0));
+    // One of ten cpus is the root's.
+    assert_eq!(shares, [("root".to_owned(), json!(0)), ("team".to_owned(), json!(100))]);
+}
+
 /// The seconds at which the status of the ClusterQueue is written, with a Workload that comes every second.
 fn seconds_of_writes(settings: ManagerSettings) -> Vec<i64> {
     let mut cluster = Cluster::with(settings);

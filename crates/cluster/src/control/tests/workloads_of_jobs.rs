@@ -93,6 +93,31 @@ fn one_of_several_admission_gates_that_is_taken_off_the_job_is_named_no_more() {
 }
 
 #[test]
+fn a_further_workload_of_a_job_that_does_not_match_is_deleted_and_announced() {
+    let mut cluster = Cluster::new();
+    // It does not fit: a start would be in flight.
+    observe_job(&mut cluster, "20", &json!({"spec": {"parallelism": 9}}));
+    cluster.settle();
+    let owners = workload()["metadata"]["ownerReferences"].clone();
+    let other = json!({"metadata": {
+        "name": "other", "namespace": "ns", "uid": "uid-other", "ownerReferences": owners,
+    }});
+    cluster.workload("other", 5, &other);
+    cluster.take_events();
+    let step = cluster.control.decide(cluster.now);
+    let deletes = |order: &&Order| order.write.request().method() == "DELETE";
+    let tickets: Vec<Ticket> =
+        step.orders.iter().filter(deletes).map(|order| order.ticket.clone()).collect();
+    let [ticket] = &tickets[..] else { panic!("one deletion: {tickets:?}") };
+    assert_eq!(&*ticket.target.key.name, "other");
+    let answer = WriteOutcome::done(json!({"kind": "Status", "status": "Success"}));
+    cluster.control.answered(ticket, answer, cluster.now);
+    let events = cluster.control.decide(cluster.now).events.into_iter();
+    let notes: Vec<String> = events.map(|one| format!("{}: {}", one.reason, one.note)).collect();
+    assert_eq!(notes, ["DeletedWorkload: Deleted not matching Workload: ns/other"]);
+}
+
+#[test]
 fn an_admission_gate_that_is_taken_off_the_job_reaches_its_workload() {
     let gates = |gates: Value| json!({"metadata": {"annotations": {"kueue.x-k8s.io/admission-gated-by": gates}}});
     let mut cluster = Cluster::new();
