@@ -14,6 +14,7 @@ mod checkpoint;
 mod children_with_workloads;
 mod clone_gates;
 mod cluster;
+mod conflicts;
 mod connections;
 mod copy_reclaims;
 mod credentials;

@@ -1,5 +1,7 @@
 //! A manager of one cluster with an API server that accepts every write of a Workload and shows it at once.
 
+use std::collections::BTreeSet;
+
 use jiff::SignedDuration;
 use runtime::events::EventRecord;
 
@@ -18,6 +20,8 @@ pub(super) struct Cluster {
     pub(super) foreign_fields: BTreeMap<String, Value>,
     /// Writes of jobs in flight.
     of_jobs: Vec<Ticket>,
+    /// With conflicts: the writes, by purpose and name, that another client was faster than.
+    conflicts: Option<BTreeSet<String>>,
     version: u64,
 }
 
@@ -58,8 +62,14 @@ impl Cluster {
             now: NOW,
             foreign_fields: BTreeMap::new(),
             of_jobs: vec![],
+            conflicts: None,
             version: 100,
         }
+    }
+
+    /// The same, but another client writes each Workload before the first write of each purpose.
+    pub(super) fn with_conflicts(self) -> Self {
+        Self { conflicts: Some(BTreeSet::new()), ..self }
     }
 
     /// Lets so many seconds pass.
@@ -165,7 +175,14 @@ impl Cluster {
         if target.subject != Subject::Workload || target.to != Destination::Home {
             return;
         }
-        self.writes.push(format!("{} {name}", purpose.name()));
+        let write = format!("{} {name}", purpose.name());
+        if self.workloads.contains_key(&name)
+            && self.conflicts.as_mut().is_some_and(|known| known.insert(write.clone()))
+        {
+            self.conflict(&name, &order.ticket);
+            return;
+        }
+        self.writes.push(write);
         let body: Value = serde_json::from_slice(order.write.request().body()).expect("JSON");
         if order.write.request().method() == "DELETE" {
             self.workloads.remove(&name);
@@ -196,6 +213,15 @@ impl Cluster {
         }
         let answer = WriteOutcome::done(self.workloads[&name].clone());
         self.control.answered(&order.ticket, answer, self.now);
+    }
+
+    /// Another client was faster: the write is refused, and the watch shows the newer version.
+    fn conflict(&mut self, name: &str, ticket: &Ticket) {
+        self.control.answered(ticket, WriteOutcome::Stale, self.now);
+        let object = self.workloads[name].clone();
+        self.store(name, object);
+        let change = Change::Apply(shared(self.workloads[name].clone()));
+        self.control.observe(ManagerInput::Workload(change), self.now);
     }
 
     fn store(&mut self, name: &str, mut object: Value) {
