@@ -41,10 +41,37 @@ mod tests {
         assert_eq!(JobGates::from(&Gates::default()), JobGates::default());
     }
 
+    /// The gate of each field.
+    #[rustfmt::skip]
+    const FIELDS: &[(&str, fn(&mut JobGates) -> &mut bool)] = &[
+        ("AdmissionGatedBy", |gates| &mut gates.admission_gated_by),
+        ("AssignQueueLabelsForPods", |gates| &mut gates.assign_queue_labels),
+        ("DeferRayServiceFinalizationForRedisCleanup", |gates| &mut gates.quota_for_redis_cleanup),
+        ("ElasticJobsViaWorkloadSlicesWithTAS", |gates| &mut gates.elastic_jobs_with_topology),
+        ("FastQuotaReleaseInPodIntegration", |gates| &mut gates.fast_quota_release),
+        ("FinishOrphanedWorkloads", |gates| &mut gates.finish_orphans),
+        ("LWSImmutableGroupSize", |gates| &mut gates.immutable_group_size),
+        ("MultiKueueRemoteSpecSync", |gates| &mut gates.remote_spec_sync),
+        ("PartialAdmission", |gates| &mut gates.partial_admission),
+        ("PodIntegrationValidateGroupOwner", |gates| &mut gates.validate_group_owner),
+        ("PodIntegrationVerifyRoleRequests", |gates| &mut gates.verify_role_requests),
+        ("ReclaimablePods", |gates| &mut gates.reclaimable_pods),
+        ("ShortWorkloadNames", |gates| &mut gates.short_names),
+        ("TASMultiLayerTopology", |gates| &mut gates.topology_layers),
+        ("ValidateRayAndSparkJobUpdates", |gates| &mut gates.ray_and_spark_updates),
+        ("WorkloadIdentifierAnnotations", |gates| &mut gates.identifier_annotations),
+        ("WorkloadPriorityClassDefaulting", |gates| &mut gates.default_priority_class),
+    ];
+
     #[test]
-    fn a_disabled_gate_is_disabled_for_jobs() {
-        let gates = Gates::parse("PartialAdmission=false").expect("gates");
-        let expected = JobGates { partial_admission: false, ..JobGates::default() };
-        assert_eq!(JobGates::from(&gates), expected);
+    fn a_gate_changes_its_field_for_jobs_and_no_other() {
+        for (name, field) in FIELDS {
+            for on in [false, true] {
+                let gates = Gates::parse(&format!("{name}={on}")).expect(name);
+                let mut expected = JobGates::default();
+                *field(&mut expected) = on;
+                assert_eq!(JobGates::from(&gates), expected, "{name}={on}");
+            }
+        }
     }
 }

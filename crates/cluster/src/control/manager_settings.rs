@@ -159,3 +159,47 @@ fn pods_ready_policy(file: &Configuration, gates: &Gates) -> Option<PodsReadyPol
     let wait = file.wait_for_pods_ready.as_ref();
     wait.filter(|_| !gates.enabled(Gate::DisableWaitForPodsReady)).map(PodsReadyPolicy::from)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether a gate is on in what it is read into.
+    type Reading = fn(&ManagerSettings) -> bool;
+
+    #[rustfmt::skip]
+    const READINGS: &[(&str, Reading)] = &[
+        ("DisableWaitForPodsReady", |all| all.core.pods_ready.is_none()),
+        ("KueueDRARejectWorkloadsWhenDRADisabled", |all| all.core.scheduler.index.refuse_device_claims),
+        ("MultiKueueIncrementalDispatcherConfig", |all| steps(all).size == 7),
+        ("MultiKueueIncrementalDispatcherRespectConfigOrder", |all| !steps(all).by_name),
+        ("QuotaCheckStrategy", |all| all.core.scheduler.index.ignore_uncovered_resources),
+        ("ReclaimablePods", |all| all.core.scheduler.index.reclaimable_pods && all.core.jobs.gates.reclaimable_pods),
+        ("ShortWorkloadNames", |all| all.core.jobs.gates.short_names),
+        ("TASRespectNodeAffinityPreferred", |all| all.core.scheduler.engine.tas_respect_node_affinity_preferred),
+    ];
+
+    fn steps(settings: &ManagerSettings) -> IncrementalSteps {
+        match settings.dispatch.as_ref().map(|dispatch| &dispatch.dispatcher) {
+            Some(Dispatcher::Incremental(steps)) => *steps,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn gates_reach_what_they_are_read_into() {
+        let text = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n\
+                    resources: {quotaCheckStrategy: IgnoreUndeclared}\n\
+                    multiKueue: {dispatcherName: kueue.x-k8s.io/multikueue-dispatcher-incremental, \
+                    incrementalDispatcherConfig: {stepSize: 7}}\n";
+        let file = Configuration::load(text, None).expect("a file");
+        for (name, reading) in READINGS {
+            for on in [false, true] {
+                let gates = Gates::parse(&format!("{name}={on}")).expect(name);
+                let kinds = JobKinds::configured(&file, &gates, &Kinds::default());
+                let settings = ManagerSettings::new(&file, &gates, &kinds, true);
+                assert_eq!(reading(&settings), on, "{name}");
+            }
+        }
+    }
+}
