@@ -324,6 +324,18 @@ fn a_local_queue_keeps_its_series_without_its_cluster_queue() {
 }
 
 #[test]
+fn local_queues_have_series_with_their_gate_alone() {
+    for on in [false, true] {
+        let gates = Gates::parse(&format!("LocalQueueMetrics={on}")).expect("a gate");
+        let metrics = KueueMetrics::new(MetricsSettings::new(&Configuration::default(), &gates));
+        metrics.measure(all_measurements(), Duration::ZERO);
+        let body = scrape(&metrics);
+        assert!(body.contains("kueue_pending_workloads{"), "{body}");
+        assert_eq!(body.contains("kueue_local_queue_pending_workloads{"), on, "{body}");
+    }
+}
+
+#[test]
 fn a_stopped_local_queue_has_no_series_of_pending_workloads() {
     let metrics = everything();
     metrics.measure(all_measurements(), Duration::ZERO);
