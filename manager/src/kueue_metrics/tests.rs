@@ -15,6 +15,16 @@ use super::*;
 /// Kueue's families in a recorded scrape: name, type, labels, upper bounds of buckets.
 const RECORDED: &str = include_str!("tests/recorded.tsv");
 
+/// The names of all families in the same scrape.
+const RECORDED_NAMES: &str = include_str!("tests/recorded_names.txt");
+
+/// Families that other parts of the manager serve.
+const SERVED_ELSEWHERE: &[&str] = &["kueue_build_info"];
+
+/// The beginnings of names of families that are not served. Why: docs/reference/kueue.md §6.2.
+const NOT_SERVED: &[&str] =
+    &["certwatcher_", "controller_runtime_", "go_", "process_", "workqueue_"];
+
 fn metrics(text: &str) -> KueueMetrics {
     let file = Configuration::load(text, None).expect("a configuration");
     KueueMetrics::new(MetricsSettings::new(&file, &Gates::default()))
@@ -216,6 +226,29 @@ fn families_are_those_of_a_recorded_scrape() {
         let mut ours: Vec<f64> = our_bounds.iter().map(number).collect();
         ours.dedup();
         assert_eq!(ours, recorded, "{name}");
+    }
+}
+
+#[test]
+fn every_family_of_a_recorded_scrape_is_served_or_listed_as_not_served() {
+    let metrics = everything();
+    metrics.measure(all_measurements(), Duration::from_millis(20));
+    let of_worker = || WorkerLabels { cluster_queue: "a".to_owned(), cluster: "east".to_owned() };
+    let of_workers =
+        vec![Measurement::Dispatched(of_worker()), Measurement::AdmittedOnWorker(of_worker())];
+    metrics.measure(of_workers, Duration::ZERO);
+    let served = families(&scrape(&metrics));
+    let names: Vec<&str> = RECORDED_NAMES.lines().collect();
+    assert_eq!(names.len(), 227);
+    let is_served = |name: &str| served.contains_key(name) || SERVED_ELSEWHERE.contains(&name);
+    let is_listed = |name: &str| NOT_SERVED.iter().any(|start| name.starts_with(start));
+    let unknown: Vec<&&str> =
+        names.iter().filter(|name| is_served(name) == is_listed(name)).collect();
+    assert_eq!(unknown, [""; 0].iter().collect::<Vec<_>>(), "neither, or both");
+    let document = include_str!("../../../docs/reference/kueue.md");
+    for start in NOT_SERVED {
+        assert!(names.iter().any(|name| name.starts_with(start)), "{start}");
+        assert!(document.contains(&format!("| {start}* | ")), "{start} has no reason");
     }
 }
 
