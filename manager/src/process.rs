@@ -229,6 +229,7 @@ fn registry(
     registry.register_collector(Box::new(measured.multi_kueue()));
     let sluice = registry.sub_registry_with_prefix("sluice");
     sluice.register_collector(Box::new(measured.workers()));
+    sluice.register_collector(Box::new(measured.integrations()));
     metrics.register(sluice);
     pods.register(sluice);
     integrations::register(sluice, &settings.kinds);

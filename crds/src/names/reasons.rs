@@ -41,6 +41,10 @@ names! {
     NAMESPACE_NOT_ALLOWED = "NamespaceNotAllowed";
     /// Integrations are enabled that this version does not have.
     INTEGRATION_GATE_OFF = "IntegrationGateOff";
+    /// Of an event: jobs of an enabled kind cannot be observed.
+    INTEGRATION_UNAVAILABLE = "IntegrationUnavailable";
+    /// Of an event: jobs of an enabled kind can be observed again.
+    INTEGRATION_AVAILABLE = "IntegrationAvailable";
     /// An object that the pod sets of a job need is missing.
     NEEDED_OBJECT_MISSING = "NeededObjectMissing";
     /// Of an event: no pod of a Workload gets a domain, because the offset of the ranks of one is no number.

@@ -1,7 +1,14 @@
 //! A kind that a cluster does not serve at first.
 
 use anyhow::{Result, ensure};
-use crds::{meta::is_true, v1beta2::Workload};
+use crds::{
+    meta::is_true,
+    names::reasons::{INTEGRATION_AVAILABLE, INTEGRATION_UNAVAILABLE},
+    v1beta2::Workload,
+};
+use e2e::installation::TIMEOUT;
+use harness::Cluster;
+use k8s_openapi::api::events::v1::Event;
 use kube::api::ListParams;
 use serde_json::json;
 
@@ -20,11 +27,24 @@ async fn a_kind_that_the_manager_serves_later_needs_no_restart() -> Result<()> {
 
     let fixture = KindFixture::new("later", KindUnderTest::training(SERVED_LATER)?).await?;
     fixture.room_on_hub(1).await?;
+    until_reported(fixture.hub(), INTEGRATION_UNAVAILABLE).await?;
     serve(fixture.hub(), &training_crd(SERVED_LATER)).await?;
     let job = fixture.submit(&JobPlan::of("train", 1)).await?;
     ensure!(fixture.tested.is_suspended(&job), "by the webhook: {job}");
     fixture.until_succeeded("train").await?;
     fixture.until_finished("train").await?;
+    until_reported(fixture.hub(), INTEGRATION_AVAILABLE).await
+}
+
+/// Waits for the Event about the manager's namespace that names the kind which is served later.
+async fn until_reported(hub: &Cluster, reason: &str) -> Result<()> {
+    let about = |event: &Event| {
+        let note = event.note.as_deref().unwrap_or_default();
+        event.reason.as_deref() == Some(reason) && note.contains(SERVED_LATER)
+    };
+    let what = format!("an Event {reason}");
+    let reported = |all: &[Event]| all.iter().any(about);
+    hub.until_all(&hub.api::<Event>("default"), "", &what, TIMEOUT, reported).await?;
     Ok(())
 }
 

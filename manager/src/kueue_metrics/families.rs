@@ -171,6 +171,17 @@ pub(super) static EVICTED_ON_WORKER: Family = Family {
 /// Families of workers, under the prefix `sluice`.
 pub(super) static WORKERS: &[&Family] = &[&WORKER_ACTIVE, &WORKER_REPORTED, &REBALANCED];
 
+/// Families of integrations, under the prefix `sluice`.
+pub(super) static INTEGRATIONS: &[&Family] = &[&INTEGRATION_UNAVAILABLE];
+
+/// Enabled kinds of jobs that are not managed.
+pub(super) static INTEGRATION_UNAVAILABLE: Family = Family {
+    name: "integration_unavailable",
+    family_type: Gauge,
+    labels: &["framework", "reason"],
+    help: "1 for an enabled integration whose jobs cannot be observed, for this reason",
+};
+
 /// Queued work that was nominated for a worker with room.
 pub(super) static REBALANCED: Family = Family {
     name: "rebalanced_workloads",

@@ -30,7 +30,7 @@ use prometheus_client::{collector::Collector, encoding::DescriptorEncoder};
 
 use self::{
     custom_labels::CustomLabels,
-    families::{ALL, Family, MULTI_KUEUE, WORKERS},
+    families::{ALL, Family, INTEGRATIONS, MULTI_KUEUE, WORKERS},
     recording::Recording,
     series::Series,
     totals::Totals,
@@ -103,6 +103,11 @@ impl KueueMetrics {
     /// MultiKueue's families, which have no prefix.
     pub(crate) fn multi_kueue(&self) -> OtherFamilies {
         OtherFamilies { metrics: self.clone(), families: MULTI_KUEUE }
+    }
+
+    /// The families of integrations, for the prefix `sluice`.
+    pub(crate) fn integrations(&self) -> OtherFamilies {
+        OtherFamilies { metrics: self.clone(), families: INTEGRATIONS }
     }
 
     /// The families of workers, for the prefix `sluice`.

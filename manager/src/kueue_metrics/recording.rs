@@ -133,6 +133,13 @@ impl Recording<'_> {
                 let seconds = at.as_millisecond() as f64 / 1000.0;
                 self.series.set(&f::WORKER_REPORTED, vec![cluster], seconds);
             }
+            Measurement::IntegrationUnavailable { framework, reason, unavailable: true } => {
+                self.series.set(&f::INTEGRATION_UNAVAILABLE, values([&framework, reason]), 1.0);
+            }
+            Measurement::IntegrationUnavailable { framework, .. } => {
+                let of = [("framework", framework.as_str())];
+                self.series.remove_from(&f::INTEGRATION_UNAVAILABLE, &of);
+            }
             // What was dispatched there stays counted with its ClusterQueue.
             Measurement::WorkerGone(cluster) => {
                 f::WORKERS

@@ -166,6 +166,7 @@ fn scrape(metrics: &KueueMetrics) -> String {
     registry.register_collector(Box::new(metrics.multi_kueue()));
     let sluice = registry.sub_registry_with_prefix("sluice");
     sluice.register_collector(Box::new(metrics.workers()));
+    sluice.register_collector(Box::new(metrics.integrations()));
     let mut body = String::new();
     text::encode(&mut body, &registry).expect("it encodes");
     body
@@ -698,6 +699,24 @@ fn a_worker_has_one_status_per_queue_until_the_queue_or_the_worker_is_gone() {
     assert_eq!(series(), [shown("a", "west", "False"), shown("b", "east", "True")]);
     metrics.measure(vec![Measurement::ClusterQueueGone("a".into(), vec![])], Duration::ZERO);
     assert_eq!(series(), [shown("b", "east", "True")]);
+}
+
+#[test]
+fn an_integration_has_a_series_while_it_is_unavailable() {
+    let metrics = everything();
+    let series = |reason, unavailable| {
+        let framework = "example.com/training".to_owned();
+        let one = Measurement::IntegrationUnavailable { framework, reason, unavailable };
+        metrics.measure(vec![one], Duration::ZERO);
+        let body = scrape(&metrics);
+        let line = format!(
+            r#"sluice_integration_unavailable{{framework="example.com/training",reason="{reason}",replica_role="standalone"}} 1.0"#
+        );
+        body.lines().any(|one| one == line)
+    };
+    assert!(series("NotServed", true));
+    assert!(!series("NotServed", false));
+    assert!(series("Forbidden", true));
 }
 
 #[test]

@@ -7,6 +7,16 @@ use runtime::{
     watch::Key,
 };
 
+/// The namespace of the manager, as what an Event about its configuration regards.
+pub(super) fn regarding_namespace(name: &str) -> Regarding {
+    Regarding {
+        api_version: "v1".to_owned(),
+        kind: "Namespace".to_owned(),
+        key: Key { namespace: None, name: name.into() },
+        uid: String::new(),
+    }
+}
+
 /// The Event about integrations whose feature gate is off; none if there are none. It regards the namespace of the manager.
 pub(super) fn event_of_gated_integrations(
     kinds: &JobKinds,
@@ -14,12 +24,7 @@ pub(super) fn event_of_gated_integrations(
 ) -> Option<EventRecord> {
     let names = kinds.gated.join(", ");
     (!names.is_empty()).then(|| EventRecord {
-        regarding: Regarding {
-            api_version: "v1".to_owned(),
-            kind: "Namespace".to_owned(),
-            key: Key { namespace: None, name: namespace.into() },
-            uid: String::new(),
-        },
+        regarding: regarding_namespace(namespace),
         event_type: EventType::Warning,
         action: INTEGRATION_GATE_OFF.to_owned(),
         reason: INTEGRATION_GATE_OFF.to_owned(),

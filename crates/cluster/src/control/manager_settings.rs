@@ -41,6 +41,8 @@ pub struct ManagerSettings {
     pub(super) kinds: Kinds,
     /// Published when the process begins to lead.
     pub(super) begin_events: Vec<EventRecord>,
+    /// The namespace of the manager.
+    pub(super) namespace: String,
     /// Which nodes count as failed.
     pub(super) node_replacement: NodeReplacementGates,
     /// ProvisioningRequests of evicted Workloads are deleted (gate CleanupProvisioningRequestsOnEviction).
@@ -67,6 +69,7 @@ impl ManagerSettings {
             begin_events: event_of_gated_integrations(kinds, file.namespace())
                 .into_iter()
                 .collect(),
+            namespace: file.namespace().to_owned(),
             jobs: JobSelection {
                 without_queue_name: file.manage_jobs_without_queue_name,
                 namespaces: file.managed_jobs_namespace_selector.clone().unwrap_or_default(),

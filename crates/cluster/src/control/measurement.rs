@@ -213,6 +213,15 @@ pub enum Measurement {
     },
     /// A MultiKueueCluster is gone.
     WorkerGone(String),
+    /// Whether jobs of an enabled kind cannot be observed, for this reason.
+    IntegrationUnavailable {
+        /// The name of the integration.
+        framework: String,
+        /// `NotServed` or `Forbidden`.
+        reason: &'static str,
+        /// They cannot.
+        unavailable: bool,
+    },
     /// The numbers of a ClusterQueue and of all LocalQueues that name it.
     ClusterQueue(Box<ClusterQueueGauges>, Vec<LocalQueueGauges>),
     /// A ClusterQueue is gone. LocalQueues may still name it.

@@ -22,6 +22,7 @@
 //! | `concurrent_admission` | [`concurrent_admission::ConcurrentAdmission`] | the variants of Workloads, and what their parents show |
 //! | `elastic_pods` | [`elastic_pods::ElasticPods`] | which pods of elastic jobs start with the quota of their slice |
 //! | `failure_recovery` | [`failure_recovery::FailureRecovery`] | which pods on unreachable nodes are deleted by force |
+//! | `unavailable_integrations` | `unavailable_integrations::UnavailableIntegrations` | what is reported about enabled kinds that cannot be observed |
 //! | `namespaces_and_priorities` | [`namespaces_and_priorities::NamespacesAndPriorities`] | labels of namespaces, values of priority classes |
 //! | `workload_measurements` | [`workload_measurements::WorkloadNumbers`] | what happened, as metrics count it |
 //! | `timers` | agenda, deadlines | what is evaluated now and later |
@@ -95,6 +96,7 @@ mod tests;
 mod time;
 mod timers;
 mod topology;
+mod unavailable_integrations;
 mod workload_measurements;
 mod workloads;
 

@@ -63,6 +63,7 @@ use super::{
     queues::Queues,
     quota_automation::QuotaAutomation,
     timers::Reevaluation,
+    unavailable_integrations::UnavailableIntegrations,
     workload_measurements::WorkloadNumbers,
 };
 
@@ -81,6 +82,7 @@ pub struct ManagerControl {
     pods: PodMachines,
     provisioning: Provisioning,
     concurrent_admission: ConcurrentAdmission,
+    integrations: UnavailableIntegrations,
     pub(super) dispatching: Dispatching,
 }
 
@@ -107,6 +109,7 @@ impl ManagerControl {
             pods: PodMachines::new(settings.node_replacement),
             provisioning: Provisioning::new(settings.cleans_up_provisioning),
             concurrent_admission,
+            integrations: UnavailableIntegrations::new(settings.namespace),
             dispatching: Dispatching {
                 registry: FleetRegistry::default(),
                 rebalancing: Rebalancing::default(),
@@ -429,6 +432,7 @@ impl ManagerControl {
 
     fn job(&mut self, kind: &Kind, change: Change<JobObject>) {
         let listed = change.is_list();
+        self.integrations.observe(kind, &change, &mut self.core.ctx);
         self.core.observe_jobs(kind, change);
         self.listed(listed.then(|| listed_name(kind)).as_deref());
     }

@@ -6,6 +6,7 @@ use runtime::watch::Unavailable;
 
 use super::{
     dispatched::{connect, dispatching_lists, done, east, orders},
+    measurement::Measurement,
     *,
 };
 
@@ -209,6 +210,66 @@ fn a_kind_that_cannot_be_observed_holds_up_no_other() {
         control.observe(ManagerInput::Job(training_kind(), change), NOW);
         assert!(control.is_complete());
     }
+}
+
+#[test]
+fn an_enabled_kind_that_cannot_be_observed_is_reported_until_it_can() {
+    let file = Configuration::without_file(None).expect("defaults");
+    let settings = ManagerSettings::new(&file, &Gates::default(), &kinds_with_training(), false);
+    let mut control = leading(settings);
+    lists().into_iter().for_each(|input| control.observe(input, NOW));
+    let mut reported = |change| {
+        control.observe(ManagerInput::Job(training_kind(), change), NOW);
+        let step = control.decide(NOW);
+        let events = step.events.iter().map(|event| {
+            assert_eq!(
+                (&*event.regarding.kind, &*event.regarding.key.name),
+                ("Namespace", file.namespace())
+            );
+            format!("{:?} {}: {}", event.event_type, event.reason, event.note)
+        });
+        let series = step.measurements.iter().filter_map(|one| match one {
+            Measurement::IntegrationUnavailable { framework, reason, unavailable } => {
+                Some(format!("{framework} {reason} {unavailable}"))
+            }
+            _ => None,
+        });
+        events.chain(series).collect::<Vec<String>>()
+    };
+    let unavailable = |reason| Change::Unavailable { reason, removed: vec![] };
+    let resource = "trainings.example.com/v1";
+    let missing = format!(
+        "example.com/training is enabled, and the cluster does not serve {resource}: such jobs are not managed"
+    );
+    let hidden = format!(
+        "example.com/training is enabled, and the manager may not list or watch {resource}: such jobs are not managed"
+    );
+    let again =
+        format!("the manager observes {resource}: jobs of example.com/training are managed");
+    assert_eq!(
+        reported(unavailable(Unavailable::NotServed)),
+        [
+            format!("Warning IntegrationUnavailable: {missing}"),
+            "example.com/training NotServed true".to_owned()
+        ]
+    );
+    assert_eq!(reported(unavailable(Unavailable::NotServed)), [""; 0], "nothing is new");
+    assert_eq!(
+        reported(unavailable(Unavailable::Forbidden)),
+        [
+            format!("Warning IntegrationUnavailable: {hidden}"),
+            "example.com/training NotServed false".to_owned(),
+            "example.com/training Forbidden true".to_owned()
+        ]
+    );
+    assert_eq!(
+        reported(training_list(vec![])),
+        [
+            format!("Normal IntegrationAvailable: {again}"),
+            "example.com/training Forbidden false".to_owned()
+        ]
+    );
+    assert_eq!(reported(training_list(vec![])), [""; 0], "nothing is new");
 }
 
 /// Orders about a Workload with a finalizer, without the Training that owns it.
