@@ -49,6 +49,8 @@ names! {
     NEEDED_OBJECT_MISSING = "NeededObjectMissing";
     /// Of an event: no pod of a Workload gets a domain, because the offset of the ranks of one is no number.
     INVALID_POD_INDEX_OFFSET = "InvalidPodIndexOffset";
+    /// Of an event: a job that runs without a Workload is stopped.
+    RAN_WITHOUT_WORKLOAD = "RanWithoutWorkload";
     /// Of an event: the CRD of a job lacks a field that a start needs.
     CRD_OUTDATED = "CRDOutdated";
     /// Of an event: the API server stores what a start writes in another way.

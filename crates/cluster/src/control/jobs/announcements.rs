@@ -16,7 +16,7 @@ use crds::{
         gates::ADMISSION,
         reasons::{
             CREATED_WORKLOAD, FAILED_TO_CREATE_WORKLOAD, OUT_OF_SYNC, OWNER_REFERENCES_ADDED,
-            WORKLOAD_NAME_CONFLICT, WORKLOAD_SLICE_REPLACED,
+            RAN_WITHOUT_WORKLOAD, WORKLOAD_NAME_CONFLICT, WORKLOAD_SLICE_REPLACED,
         },
         reporters,
     },
@@ -112,6 +112,12 @@ fn oldest<'s>(jobs: WorkloadJobs<'s, '_>) -> Option<&'s JobObject> {
 fn declared_finished(job: &JobObject, workload: &Key) -> EventRecord {
     let note = format!("Workload '{workload}' is declared finished");
     event(job, EventType::Normal, "FinishedWorkload", note)
+}
+
+/// The Event about a job that is stopped because it runs and no Workload of it is known.
+pub(super) fn ran_without_workload(job: &JobObject) -> EventRecord {
+    let note = "The job ran past its queue and is stopped: no webhook suspended it, or its Workload was removed while the manager did not run";
+    event(job, EventType::Warning, RAN_WITHOUT_WORKLOAD, note.to_owned())
 }
 
 /// The Event about a job that gets no Workload or does not start.

@@ -179,6 +179,7 @@ impl GroupEvaluation<'_> {
             first: oldest.tracked.object(),
             key: oldest.key,
             had: self.inputs.workloads.get(self.group).map(|record| &**record.object()),
+            is_unaccounted: false,
             priority: &|| {
                 requests.with(|all| group::priority_source(&self.group.name, pods, all, gates))
             },

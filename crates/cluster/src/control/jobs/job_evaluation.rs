@@ -97,6 +97,11 @@ impl JobEvaluation<'_> {
             first: self.job,
             key: self.key,
             had: had.map(|record| &**record.object()),
+            // A pod that was started keeps no trace of its start, and a copy names its Workload.
+            is_unaccounted: had.is_none()
+                && self.removed_by_force.is_none()
+                && self.prebuilt.is_none()
+                && self.job.as_pod().is_none(),
             priority: &|| priority_source(self.job, gates),
             workload: &|new, priority| {
                 let copied = &self.config.keys_to_copy;

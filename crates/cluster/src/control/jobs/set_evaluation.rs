@@ -43,6 +43,7 @@ impl SetEvaluation<'_> {
             first: self.set,
             key: self.key,
             had: None,
+            is_unaccounted: false,
             priority: &|| priority_source(self.set, gates),
             workload: &|new, priority| {
                 let copied = &self.config.keys_to_copy;

@@ -19,7 +19,7 @@ use crate::control::{
     context::Context,
     job_key::JobKey,
     key_map::KeyMap,
-    outbox::{Intent, Purpose, Stamp, Subject, Target, Tracked},
+    outbox::{Announcements, Intent, Purpose, Stamp, Subject, Target, Tracked},
     timers::Reevaluation,
     workloads::{Transition, WorkloadCommand},
 };
@@ -34,6 +34,8 @@ pub(super) struct Unit<'a> {
     pub(super) key: &'a JobKey,
     /// The Workload that it had before the evaluation, if any.
     pub(super) had: Option<&'a Workload>,
+    /// No Workload that is known started it: if it runs, it runs past its queue.
+    pub(super) is_unaccounted: bool,
     /// Where the priority of the Workload comes from; read by the steps that need it.
     pub(super) priority: &'a dyn Fn() -> PrioritySource,
     /// The Workload with this priority; `None` if it cannot be made any more.
@@ -180,7 +182,11 @@ impl StepTaker<'_> {
         if submit(&key, tracked, &change, ctx) && is_first {
             let note = stop_message(after, self.unit.had, reason, self.gates);
             let stopped = event(after, EventType::Normal, "Stopped", note);
-            ctx.outbox.announce(stopped);
+            let past_queue = reason == StopReason::NoMatchingWorkload && self.unit.is_unaccounted;
+            // Kueue's Event is Normal, and the same as after the end of a Workload.
+            let warning = past_queue.then(|| announcements::ran_without_workload(after));
+            let events = std::iter::once(stopped).chain(warning).collect();
+            ctx.outbox.announce(Announcements { events, measurements: Vec::new() });
         }
     }
 
