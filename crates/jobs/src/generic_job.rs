@@ -362,6 +362,11 @@ pub trait GenericJob: Clone {
         false
     }
 
+    /// Why such a job waits for ever in the queue that it names. Webhooks refuse most of them.
+    fn waits_for_nothing(&self) -> Option<String> {
+        None
+    }
+
     /// Whether a job that is being deleted keeps its quota, because something that belongs to it still needs it.
     fn defers_finalization(&self, _gates: JobGates) -> bool {
         false

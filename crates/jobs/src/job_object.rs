@@ -524,6 +524,10 @@ impl GenericJob for JobObject {
         of_kind!(self, job => job.is_skipped())
     }
 
+    fn waits_for_nothing(&self) -> Option<String> {
+        of_kind!(self, job => job.waits_for_nothing())
+    }
+
     fn defers_finalization(&self, gates: JobGates) -> bool {
         of_kind!(self, job => job.defers_finalization(gates))
     }

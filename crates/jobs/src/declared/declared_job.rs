@@ -385,6 +385,16 @@ impl GenericJob for DeclaredJob {
             || self.fields().is_some_and(|fields| fields.skip.holds(&self.object))
     }
 
+    fn waits_for_nothing(&self) -> Option<String> {
+        let skip = &self.fields()?.skip;
+        let waits = skip.holds(&self.object) && self.is_suspended() && self.finished().is_none();
+        let form = skip.present_field().unwrap_or_else(|| "its form".to_owned());
+        let (kind, queue) = (self.kind.name(), self.queue_name());
+        (waits && !queue.is_empty()).then(|| {
+            format!("a {kind} is left alone for {form}: it has no Workload in the queue {queue} and stays suspended")
+        })
+    }
+
     fn defers_finalization(&self, gates: JobGates) -> bool {
         let ray = self.ray().filter(|_| gates.quota_for_redis_cleanup);
         ray.is_some_and(|ray| ray.awaits_redis_cleanup(self.metadata(), &self.object))

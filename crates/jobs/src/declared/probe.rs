@@ -49,6 +49,14 @@ const CONDITIONS: &str = "/status/conditions";
 pub(crate) const NOTHING_RUNS: &str = "Nothing of the job runs on a worker";
 
 impl Probe {
+    /// The path of the field that has to be there, if that is the question.
+    pub(super) fn present_field(&self) -> Option<String> {
+        match self {
+            Self::Present(at) => Some(at.field_path()),
+            _ => None,
+        }
+    }
+
     /// The answer for an object.
     #[must_use]
     pub fn holds(&self, object: &Value) -> bool {

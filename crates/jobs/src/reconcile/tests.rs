@@ -2,6 +2,7 @@
 
 mod contradictions;
 mod former_memory;
+mod left_alone;
 mod slices;
 mod topologies;
 mod written_sizes;
@@ -217,34 +218,6 @@ fn a_deleted_workload_stops_its_job_first() {
 fn a_deleted_job_releases_its_workloads() {
     let gone = job(&json!({ "metadata": { "deletionTimestamp": "2026-01-01T00:00:00Z" } }));
     assert_eq!(steps(&gone, &[&workload(&["QuotaReserved", "Admitted"])]), ["unfinalize"]);
-}
-
-/// Whatever made the Workload of such a job also releases it.
-#[test]
-fn a_job_that_is_left_alone_is_left_alone_while_it_is_deleted() {
-    let kind = Kinds::built_in().of_framework("ray.io/rayjob").expect("it is built in");
-    let job = |deleted: Value, selector: Value| {
-        let object = json!({
-            "metadata": { "name": "train", "namespace": "ns", "uid": "u-1", "deletionTimestamp": deleted },
-            "spec": { "suspend": true, "clusterSelector": selector },
-        });
-        kind.decode(object).expect("a RayJob decodes")
-    };
-    let now = json!("2026-01-01T00:00:00Z");
-    let steps = |job: &JobObject| {
-        let of_job = workload(&["QuotaReserved", "Admitted"]);
-        let context = ReconcileContext {
-            workloads: &[&of_job],
-            previous_workload: None,
-            prebuilt: false,
-            flavors: AssignedFlavors::Own(&FlavorsByName::new()),
-            gates: GATES(),
-            now: "2026-01-01T00:00:00Z".parse().expect("a time"),
-        };
-        reconcile(job, context).len()
-    };
-    assert_eq!(steps(&job(now.clone(), json!({ "a": "b" }))), 0);
-    assert_eq!(steps(&job(now, json!(null))), 1, "its finalizer is removed");
 }
 
 #[test]
