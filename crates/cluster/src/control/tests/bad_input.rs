@@ -1,6 +1,9 @@
 //! Objects that are wrong, or go in a wrong way: named once, and nothing else waits for them.
 
-use runtime::{events::EventRecord, watch::Unavailable};
+use runtime::{
+    events::{EventRecord, EventType},
+    watch::Unavailable,
+};
 
 use super::{
     cluster::{Cluster, json_merge},
@@ -111,6 +114,8 @@ fn owners_in_a_circle_are_named_on_the_job_and_hold_up_no_other() {
     observe_job(&mut cluster, &owned("b", "a"));
     observe_job(&mut cluster, &json!({}));
     cluster.settle();
+    let is_counted = |event: &EventRecord| event.event_type == EventType::Warning;
+    assert_eq!(cluster.events.iter().filter(|event| is_counted(event)).count(), 2);
     let events = cluster.take_events();
     let named: Vec<&String> =
         events.iter().filter(|event| event.contains("JobOwnersCyclic")).collect();
