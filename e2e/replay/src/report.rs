@@ -35,6 +35,12 @@ impl ReplayReport {
         &self.details.differences
     }
 
+    /// How many cases were not run.
+    #[must_use]
+    pub fn skipped(&self) -> usize {
+        self.skipped.values().sum()
+    }
+
     /// Adds the outcome of another replay.
     pub fn absorb(&mut self, other: Self) {
         self.passed += other.passed;
@@ -72,7 +78,7 @@ impl fmt::Display for ReplayReport {
             writeln!(f, "{count} skipped: {reason}")?;
         }
         write!(f, "{} passed, {} failed", self.passed, self.failed.len())?;
-        match self.skipped.values().sum::<usize>() {
+        match self.skipped() {
             0 => Ok(()),
             skipped => write!(f, ", {skipped} skipped"),
         }
