@@ -179,7 +179,7 @@ pub(super) static INTEGRATION_UNAVAILABLE: Family = Family {
     name: "integration_unavailable",
     family_type: Gauge,
     labels: &["framework", "reason"],
-    help: "1 for an enabled integration whose jobs cannot be observed, for this reason",
+    help: "1 for an enabled integration with jobs that cannot be observed, for this reason",
 };
 
 /// Queued work that was nominated for a worker with room.
