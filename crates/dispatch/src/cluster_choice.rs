@@ -78,11 +78,8 @@ impl Fleet {
     /// Requeue keys of Workloads that would get a cluster now, oldest first. A key is returned once per change.
     pub fn woken_keys(&mut self, now: Time) -> Vec<RequeueKey> {
         self.update_reservations(now);
-        let outdated: Vec<_> = self
-            .pending
-            .iter()
-            .filter_map(|exclusion| self.outdated_verdict(exclusion, now))
-            .collect();
+        let outdated: Vec<_> =
+            self.pending.iter().filter_map(|class| self.outdated_verdict(class, now)).collect();
         let mut woken = Vec::new();
         for OutdatedVerdict { key, class, first, to_evaluate, preempts, checked } in outdated {
             let config = self.config(&class.config);
@@ -127,7 +124,7 @@ impl Fleet {
     }
 
     pub(crate) fn config(&self, name: &str) -> Arc<PlacementConfig> {
-        self.configs.get(name).map(|exclusion| Arc::clone(&exclusion.config)).unwrap_or_default()
+        self.configs.get(name).map(|one| Arc::clone(&one.config)).unwrap_or_default()
     }
 
     fn best_cluster(

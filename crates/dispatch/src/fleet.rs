@@ -76,9 +76,13 @@ impl Fleet {
         self.names.name(id)
     }
 
-    /// Sets the labels of a MultiKueueCluster.
-    pub fn set_labels(&mut self, id: ClusterId, labels: Vec<(Box<str>, Box<str>)>) {
-        self.mark_changed(id).labels = labels;
+    /// Sets the labels of a MultiKueueCluster. Returns whether they are others.
+    pub fn set_labels(&mut self, id: ClusterId, labels: Vec<(Box<str>, Box<str>)>) -> bool {
+        let differ = self.clusters[id.index()].labels != labels;
+        if differ {
+            self.mark_changed(id).labels = labels;
+        }
+        differ
     }
 
     /// Sets whether a cluster is connected. Initially it is not; a disconnected cluster takes no new work.
@@ -199,6 +203,10 @@ impl Fleet {
 
     /// Sets a MultiKueueConfig with its policy; `None` removes it.
     pub fn set_config(&mut self, name: &str, config: Option<PlacementConfig>) {
+        // What is set again as it is gives no Workload a reason to be judged again.
+        if self.configs.get(name).map(|one| &*one.config) == config.as_ref() {
+            return;
+        }
         self.changes += 1;
         let changed = self.changes;
         match config {

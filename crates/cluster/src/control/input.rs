@@ -131,6 +131,13 @@ pub struct Connection {
     pub message: String,
 }
 
+impl Connection {
+    /// Whether it differs from another one by its message at most.
+    pub(crate) fn has_state_of(&self, other: &Self) -> bool {
+        (self.active, self.reason) == (other.active, other.reason)
+    }
+}
+
 /// What an agent observes.
 #[derive(Debug)]
 pub enum AgentInput {

@@ -39,6 +39,7 @@ mod incarnation;
 mod job_kinds;
 mod label_keys;
 mod life_cycle;
+mod link_changes;
 mod lookups;
 mod loss_clock;
 mod lost_answers;

@@ -76,6 +76,23 @@ fn race(
 }
 
 #[test]
+fn what_is_set_again_as_it_is_changes_nothing() {
+    let mut fleet = fleet(&[("a", 2, 10)], PlacementPolicy::default());
+    let id = fleet.cluster("a");
+    let labels = vec![("region".into(), "eu".into())];
+    assert!(fleet.set_labels(id, labels.clone()));
+    let config = PlacementConfig::clone(&fleet.config("all"));
+    let before = fleet.n_changes();
+    assert!(!fleet.set_labels(id, labels));
+    fleet.set_config("all", Some(config.clone()));
+    fleet.set_config("absent", None);
+    assert_eq!(fleet.n_changes(), before);
+    assert!(fleet.set_labels(id, Vec::new()));
+    fleet.set_config("all", Some(PlacementConfig { clusters: Vec::new(), ..config }));
+    assert_eq!(fleet.n_changes(), before + 2);
+}
+
+#[test]
 fn workloads_of_a_set_go_to_one_cluster() {
     let mut fleet = fleet(&[("a", 2, 10), ("b", 2, 10)], PlacementPolicy::default());
     let of_set = |set: &str| {

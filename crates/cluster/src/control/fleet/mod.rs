@@ -125,15 +125,17 @@ impl FleetRegistry {
         &mut self.fleet
     }
 
-    /// Records a MultiKueueCluster. `reached` says whether its worker is connected and listed.
+    /// Records a MultiKueueCluster. `reached` says whether its worker is connected and listed. Returns whether the choice of clusters may
+    /// differ: the registration or its labels changed. Its conditions decide about no Workload.
     pub(crate) fn observe_cluster(
         &mut self,
         name: &str,
         object: Option<Arc<MultiKueueCluster>>,
         reached: bool,
         ctx: &mut Context,
-    ) {
-        let was_registered = self.is_registered(name);
+    ) -> bool {
+        let (was_known, was_registered) =
+            (self.clusters.get(name).is_some(), self.is_registered(name));
         // A deleted MultiKueueCluster keeps its claim as long as its connection is kept.
         if let Some(object) = &object {
             self.connections.registration_observed(name, object);
@@ -141,7 +143,9 @@ impl FleetRegistry {
         let id = self.fleet.cluster(name);
         let labels = object.as_ref().and_then(|object| object.metadata.labels.clone());
         let labels = labels.unwrap_or_default().into_iter();
-        self.fleet.set_labels(id, labels.map(|(key, value)| (key.into(), value.into())).collect());
+        let labels = labels.map(|(key, value)| (key.into(), value.into())).collect();
+        // Those that the fleet has, not those of the last object: an answer to a write may have brought new ones.
+        let relabelled = self.fleet.set_labels(id, labels);
         ctx.measurements.push(measured(name, object.as_deref()));
         self.note_record(name, object.as_deref());
         let status = self.active_status_of(name);
@@ -154,7 +158,14 @@ impl FleetRegistry {
         }
         // Whether it takes work follows from the registration as well.
         self.set_reached(name, reached);
-        self.configure(&mut ctx.agenda);
+        let is_known = self.clusters.get(name).is_some();
+        let changed = relabelled || (was_known, was_registered) != (is_known, registered);
+        match changed {
+            true => self.configure(&mut ctx.agenda),
+            // Another client may have written the condition.
+            false => ctx.agenda.now(Reevaluation::Clusters),
+        }
+        changed
     }
 
     /// A connection reports the uid of its cluster.

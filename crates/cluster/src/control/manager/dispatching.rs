@@ -34,6 +34,8 @@ pub(in crate::control) struct Dispatching {
     pub(in crate::control) rebalancing: Rebalancing,
     /// Under the gate MultiKueueManagerQuotaAutomation.
     pub(in crate::control) quotas: Option<QuotaAutomation>,
+    /// Changes of the fleet when Workloads that wait for further clusters were last evaluated.
+    pub(in crate::control) n_changes_raced: u64,
 }
 
 impl Dispatching {
@@ -145,17 +147,19 @@ impl Dispatching {
     ) {
         let ctx = &mut core.ctx;
         let reached = self.multikueue.as_ref().is_some_and(|one| one.is_reached(&key.name));
-        self.registry.observe_cluster(&key.name, object, reached, ctx);
-        // Its labels decide about selectors and affinities, so a further cluster may have room for an inadmissible
-        // Workload.
-        core.scheduler.request_cycle();
+        let changed = self.registry.observe_cluster(&key.name, object, reached, ctx);
         if let Some(multikueue) = &mut self.multikueue {
             let lost = self.registry.not_active_since(&key.name);
             let annotated = self.registry.is_cleanup_confirmed(&key.name);
             multikueue.registration_changed(&key.name, (lost, annotated), ctx);
         }
-        // After a restart every registered worker may have the copy of an orphaned job, and their set has changed.
-        ctx.agenda.workloads(core.jobs.orphaned_workloads().cloned());
+        if changed {
+            // Its labels decide about selectors and affinities, so a further cluster may have room for an inadmissible
+            // Workload.
+            core.scheduler.request_cycle();
+            // After a restart every registered worker may have the copy of an orphaned job, and their set has changed.
+            ctx.agenda.workloads(core.jobs.orphaned_workloads().cloned());
+        }
     }
 
     /// Takes the answer to a write on a worker.
@@ -334,13 +338,17 @@ impl Dispatching {
     }
 
     /// More clusters may race for Workloads, or fewer: those are evaluated again. Reports may be too old.
-    pub(super) fn clusters_changed(&mut self, core: &mut Core) {
+    pub(in crate::control) fn clusters_changed(&mut self, core: &mut Core) {
         if !core.ctx.agenda.has_clusters() {
             return;
         }
         if let Some(multikueue) = &self.multikueue {
             multikueue.age_reports(&mut self.registry, &mut core.ctx);
-            core.ctx.agenda.workloads(multikueue.await_clusters().cloned());
+            // The same fleet gives them no further cluster. The end of an exclusion is on the agenda of the Workload.
+            let n_changes = self.registry.fleet().n_changes();
+            if std::mem::replace(&mut self.n_changes_raced, n_changes) != n_changes {
+                core.ctx.agenda.workloads(multikueue.await_clusters().cloned());
+            }
         }
         if self.registry.take_clusters_left() {
             let nominated = |one: &Workload| !one.status.nominated_cluster_names.is_empty();

@@ -113,6 +113,7 @@ impl ManagerControl {
             dispatching: Dispatching {
                 registry: FleetRegistry::default(),
                 rebalancing: Rebalancing::default(),
+                n_changes_raced: 0,
                 quotas: settings.automates_quotas.then(QuotaAutomation::default),
                 multikueue: settings
                     .dispatch

@@ -225,7 +225,7 @@ impl MultiKueueDispatch {
         self.workers.begin(now);
     }
 
-    /// Records the state of a connection. Returns whether anything about it changed.
+    /// Records the state of a connection. Returns whether more than its message changed.
     pub(crate) fn connection_changed(
         &mut self,
         name: &str,

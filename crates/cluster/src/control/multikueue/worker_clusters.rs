@@ -155,7 +155,7 @@ impl WorkerClusters {
         self.workers.values().filter_map(move |worker| worker.clone_of(job))
     }
 
-    /// Records the state of a connection. Returns whether anything about it changed.
+    /// Records the state of a connection. Returns whether more than its message changed.
     pub(super) fn connection_changed(
         &mut self,
         name: &str,
@@ -164,7 +164,14 @@ impl WorkerClusters {
         ctx: &mut Context,
     ) -> bool {
         let worker = self.worker_mut(name, registry, ctx.now);
-        if *worker.connection() == connection {
+        let known = worker.connection();
+        if *known == connection {
+            return false;
+        }
+        // The message of each failed attempt differs, and is for the condition alone.
+        if known.has_state_of(&connection) {
+            worker.set_connection(connection, ctx.now);
+            ctx.agenda.now(Reevaluation::Clusters);
             return false;
         }
         let (active, reason) = (connection.active, connection.reason);
