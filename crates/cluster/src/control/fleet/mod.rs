@@ -104,8 +104,8 @@ pub(crate) struct FleetRegistry {
     guarantees: WantedGuarantees,
     /// The last record about each worker, which outlives its MultiKueueCluster.
     records: KeyMap<Box<str>, FenceRecord>,
-    /// A cluster has left a MultiKueueConfig, or a check names another one, since this was last taken.
-    clusters_left: bool,
+    /// A MultiKueueConfig has other clusters, or a check names another one, since this was last taken.
+    configs_changed: bool,
     statuses: WorkerStatuses,
 }
 
@@ -266,7 +266,7 @@ impl FleetRegistry {
     ) -> Option<Arc<AdmissionCheck>> {
         let parameters = |object: &AdmissionCheck| object.spec.parameters.clone();
         let before = self.checks.get(name).map(|tracked| parameters(tracked.object()));
-        self.clusters_left |= before != object.as_deref().map(parameters);
+        self.configs_changed |= before != object.as_deref().map(parameters);
         let config = self.config_of_check(name).map(Box::from);
         upsert(&mut self.checks, name.into(), object);
         self.note_check(name, config.as_deref());
@@ -425,14 +425,14 @@ impl FleetRegistry {
         object.metadata.deletion_timestamp.is_none().then_some(object)
     }
 
-    /// Whether nominated clusters may have left the MultiKueueConfig of their Workload since the last call.
-    pub(crate) fn take_clusters_left(&mut self) -> bool {
-        std::mem::take(&mut self.clusters_left)
+    /// Whether nominated clusters may have left the MultiKueueConfig of their Workload since the last call, or others may race beside them.
+    pub(crate) fn take_configs_changed(&mut self) -> bool {
+        std::mem::take(&mut self.configs_changed)
     }
 
     /// Sets every MultiKueueConfig of the fleet: the clusters that it lists, those that its policy selects, and the policy.
     fn configure(&mut self, agenda: &mut Agenda) {
-        let Self { clusters, fleet, configs, policies, clusters_left, statuses, .. } = self;
+        let Self { clusters, fleet, configs, policies, configs_changed, statuses, .. } = self;
         for (name, config) in &*configs {
             let policy = policy_of(config, policies);
             let selector = policy.and_then(|policy| policy.spec.cluster_selector.as_ref());
@@ -450,11 +450,10 @@ impl FleetRegistry {
             }
             let policy = policy.map(|policy| read_policy(policy, fleet));
             let policy = policy.unwrap_or_else(default_policy);
-            let stays = |one: &str| fleet.find(one).is_some_and(|one| ids.contains(&one));
+            let differs = !fleet.clusters_of(name).eq(ids.iter().map(|id| fleet.name(*id)));
             // One that is made again may have fewer than before.
-            let left = !fleet.has_config(name) || !fleet.clusters_of(name).all(stays);
-            *clusters_left |= left;
-            if !fleet.clusters_of(name).eq(ids.iter().map(|id| fleet.name(*id))) {
+            *configs_changed |= differs || !fleet.has_config(name);
+            if differs {
                 statuses.note_config(name);
             }
             fleet.set_config(name, Some(PlacementConfig { clusters: ids, policy }));

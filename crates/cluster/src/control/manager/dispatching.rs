@@ -1,6 +1,9 @@
 //! Dispatch as the composition uses it: the registered workers, and the copies on them if the component is configured.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use crds::v1beta2::{MultiKueueCluster, Workload};
 use engine::ids::WorkloadId;
@@ -34,6 +37,8 @@ pub(in crate::control) struct Dispatching {
     pub(in crate::control) rebalancing: Rebalancing,
     /// Under the gate MultiKueueManagerQuotaAutomation.
     pub(in crate::control) quotas: Option<QuotaAutomation>,
+    /// Workers with a change that Workloads are yet to be evaluated for.
+    pub(in crate::control) changed_workers: BTreeSet<Box<str>>,
     /// Changes of the fleet when Workloads that wait for further clusters were last evaluated.
     pub(in crate::control) n_changes_raced: u64,
 }
@@ -51,9 +56,8 @@ impl Dispatching {
                 if let Some(quotas) = &mut self.quotas {
                     quotas.connection_changed(name);
                 }
-                // Every Workload may have a copy there, or may get one.
                 if multikueue.connection_changed(name, connection, registry, ctx) {
-                    core.evaluate_all_workloads();
+                    self.changed_workers.insert(name.into());
                 }
             }
             WorkerInput::Identity { request, uid } => {
@@ -101,7 +105,7 @@ impl Dispatching {
         let hub = (&core.workloads, &self.registry, listing.is_complete());
         let multikueue = self.multikueue.as_mut();
         if multikueue.is_some_and(|one| one.compare(name, hub, &mut core.ctx)) {
-            core.evaluate_all_workloads();
+            self.changed_workers.insert(name.into());
         }
     }
 
@@ -326,15 +330,32 @@ impl Dispatching {
         multikueue.rebalance(&mut self.rebalancing, &mut inputs, ctx)
     }
 
-    /// Decides about the leases of workers. What they allow now is decided about every Workload.
+    /// Decides about the leases of workers. What they allow now is decided about the Workloads of those workers.
     pub(super) fn keep_leases(&mut self, core: &mut Core) {
-        let multikueue = self.multikueue.as_mut();
+        let Some(multikueue) = &mut self.multikueue else {
+            return;
+        };
         let hub = (&mut self.registry, &core.workloads);
-        if multikueue.is_some_and(|one| one.keep_leases(hub, &mut core.ctx)) {
-            core.evaluate_all_workloads();
+        let changed = multikueue.keep_leases(hub, &mut core.ctx);
+        if !changed.is_empty() {
+            self.changed_workers.extend(changed);
             core.scheduler.request_cycle();
             core.ctx.agenda.now(Reevaluation::Clusters);
         }
+    }
+
+    /// Evaluates what the changes of workers concern.
+    pub(in crate::control) fn workers_changed(&mut self, core: &mut Core) {
+        let workers = std::mem::take(&mut self.changed_workers);
+        let Some(multikueue) = self.multikueue.as_ref().filter(|_| !workers.is_empty()) else {
+            return;
+        };
+        let Core { ctx, scheduler, workloads, jobs, .. } = core;
+        let writes = ctx.outbox.writes();
+        let hub = (&*workloads, &*scheduler, self.registry.fleet());
+        let concerned = multikueue.concerned_by(&workers, hub, writes);
+        ctx.agenda.workloads(concerned);
+        ctx.agenda.workloads(jobs.orphaned_workloads().cloned());
     }
 
     /// More clusters may race for Workloads, or fewer: those are evaluated again. Reports may be too old.
@@ -350,7 +371,7 @@ impl Dispatching {
                 core.ctx.agenda.workloads(multikueue.await_clusters().cloned());
             }
         }
-        if self.registry.take_clusters_left() {
+        if self.registry.take_configs_changed() {
             let nominated = |one: &Workload| !one.status.nominated_cluster_names.is_empty();
             core.ctx.agenda.workloads(core.workloads.select(nominated));
         }

@@ -18,7 +18,7 @@ mod pod_machines;
 mod rounds;
 mod workload_changes;
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use ::jobs::{JobObject, Kind, lookups::LookupKind, pod_sets_info::AssignedFlavors};
 use crds::{
@@ -113,6 +113,7 @@ impl ManagerControl {
             dispatching: Dispatching {
                 registry: FleetRegistry::default(),
                 rebalancing: Rebalancing::default(),
+                changed_workers: BTreeSet::new(),
                 n_changes_raced: 0,
                 quotas: settings.automates_quotas.then(QuotaAutomation::default),
                 multikueue: settings
@@ -295,6 +296,7 @@ impl Control for ManagerControl {
             multikueue.keep(hub, &mut self.core.ctx);
         }
         self.dispatching.keep_leases(&mut self.core);
+        self.dispatching.workers_changed(&mut self.core);
         self.pods.topologies.evaluate_suspects(&self.core.workloads, &mut self.core.ctx);
         // Before `write_workers`, which takes the message that clusters have changed.
         self.dispatching.clusters_changed(&mut self.core);

@@ -1,7 +1,10 @@
 //! One evaluation of a Workload over worker clusters: the state machine `dispatch::workload` is asked, and its steps become
 //! writes on workers and effects on the hub.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use ::jobs::{GenericJob, JobObject, elastic_copies::is_of_elastic_job};
 use dispatch::{
@@ -311,13 +314,15 @@ impl<'a> DispatchEvaluation<'a> {
             writes,
             now: self.ctx.now,
         };
-        let workers = self.workers.iter().map(|(_, worker)| worker);
-        let concerned = workers
-            .filter(|worker| chosen.contains(&worker.id) || worker.concerns(self.key, writes));
+        let chosen_workers = chosen.iter().filter_map(|cluster| self.worker(*cluster));
+        let holders = self.workers.concerned(self.key, writes).map(|(_, worker)| worker);
+        let concerned: BTreeMap<&str, &Worker> =
+            holders.chain(chosen_workers).map(|worker| (worker.name(), worker)).collect();
         let registry = &self.inputs.registry;
         let (lost_after, now) = (self.timeouts().worker_lost_timeout, self.ctx.now);
         let lost_since = |name: &str| self.workers.lost_since(name, lost_after, now);
         let mut copies: Vec<RemoteCopy> = concerned
+            .into_values()
             .map(|worker| {
                 let leases = self.leases.grants.state(worker.name());
                 let lost_since = lost_since(worker.name());

@@ -45,16 +45,16 @@ impl MultiKueueDispatch {
         }
     }
 
-    /// Decides about the leases of workers. Returns whether those of any have changed.
+    /// Decides about the leases of workers. Returns the workers of which they have changed.
     pub(crate) fn keep_leases(
         &mut self,
         (registry, workloads): (&mut FleetRegistry, &Workloads),
         ctx: &mut Context,
-    ) -> bool {
+    ) -> Vec<Box<str>> {
         let Self { config, workers, incarnation, grants, .. } = self;
         // Before the term is written this process does nothing on a worker.
         let Some(term) = incarnation.present().map(|present| present.term) else {
-            return false;
+            return Vec::new();
         };
         let settings = LeaseSettings {
             origin: &config.origin,
@@ -102,7 +102,8 @@ impl DispatchEvaluation<'_> {
         // A slice takes over what runs without the guarantee.
         let takes_over = hub.predecessor != SlicePredecessor::Absent;
         let undecided = is_open && hub.check == DispatchCheckState::Pending && !takes_over;
-        let mut workers = self.workers.iter().map(|(_, worker)| worker);
+        let holders = self.workers.concerned(self.key, self.ctx.outbox.writes());
+        let mut workers = holders.map(|(_, worker)| worker);
         let asked = policy.is_some() && self.execution() != Some(KEEP_RUNNING);
         asked && undecided && !workers.any(|worker| self.runs_unstamped(worker, hub))
     }

@@ -136,14 +136,14 @@ impl Grants {
         answer_single(&mut worker.grant, purpose == Purpose::GrantCreate, answer);
     }
 
-    /// Decides about the leases of every worker that has them. Returns whether that of any has changed.
+    /// Decides about the leases of every worker that has them. Returns the workers of which they have changed.
     pub(super) fn evaluate(
         &mut self,
         (lost_since, registry): (impl Fn(&str, i64) -> Option<Timestamp>, &mut FleetRegistry),
         (settings, workloads): (LeaseSettings<'_>, &Workloads),
         ctx: &mut Context,
-    ) -> bool {
-        let mut changed = false;
+    ) -> Vec<Box<str>> {
+        let mut changed = Vec::new();
         for name in registry.leased_clusters(workloads) {
             let id = registry.fleet_mut().cluster(&name);
             let policy = registry.fleet().lease_policy(id).unwrap_or(FORMER_POLICY);
@@ -160,8 +160,11 @@ impl Grants {
             let worker = self.workers.entry(name.clone()).or_default();
             let before = worker.state;
             worker.evaluate(&inputs, (settings, registry), ctx);
-            changed |= worker.state != before;
-            registry.fleet_mut().set_leases_open(id, worker.state.lease.open);
+            let state = worker.state;
+            registry.fleet_mut().set_leases_open(id, state.lease.open);
+            if state != before {
+                changed.push(name);
+            }
         }
         changed
     }

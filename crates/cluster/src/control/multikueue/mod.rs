@@ -5,7 +5,7 @@
 //!
 //! | file | concept |
 //! |---|---|
-//! | `worker_clusters` | all workers: connections and watches |
+//! | `worker_clusters`, `worker_changes` | all workers: connections and watches; which Workloads a change concerns |
 //! | `copy_answers` | answers to writes of copies |
 //! | `copy_reclaims` | reclaimable pods by the counts of a copy |
 //! | `worker`, `copies`, `job_copies`, `naming` | one worker: connection, clones and jobs, which job names which clone |
@@ -62,6 +62,7 @@ mod status_sync;
 mod unregistered;
 mod view;
 mod worker;
+mod worker_changes;
 mod worker_clusters;
 mod worker_writes;
 
@@ -342,8 +343,7 @@ impl MultiKueueDispatch {
         }
         // A user may have confirmed a cleanup.
         for (_, worker) in self.workers.iter().filter(|(_, one)| one.breaker.is_tripped()) {
-            let named = worker.named_clones().map(|(clone, _)| clone);
-            ctx.agenda.workloads(worker.clones.keys().chain(named).cloned());
+            ctx.agenda.workloads(worker.workloads().into_iter().cloned());
         }
     }
 

@@ -142,7 +142,8 @@ pub(super) fn shows_no_end(job: &JobObject) -> bool {
     job.finished().is_none() && !job.is_skipped() && job.set_size().is_none() && !deleting
 }
 
-fn check_state(workload: &Workload, name: Option<&str>) -> DispatchCheckState {
+/// The state of the check of this name.
+pub(super) fn check_state(workload: &Workload, name: Option<&str>) -> DispatchCheckState {
     let checks = workload.status.admission_checks.iter();
     let mut checks = checks.filter(|check| Some(check.name.as_str()) == name);
     match checks.next().map(|check| check.state.as_str()) {

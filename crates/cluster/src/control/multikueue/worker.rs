@@ -1,6 +1,6 @@
 //! One worker cluster as the hub sees it: its connection, the copies that it has, its report, and its breaker.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use ::jobs::{
     GenericJob, JobGates, JobObject, Kind, Kinds, integrations::controller,
@@ -218,11 +218,6 @@ impl Worker {
         self.jobs_of(clone).filter_map(|key| Some((key, self.jobs.get(key)?.object())))
     }
 
-    /// Clones that jobs name, each with every job that does.
-    pub(super) fn named_clones(&self) -> impl Iterator<Item = (&Key, &JobKey)> {
-        self.naming.all()
-    }
-
     /// Records which clone a job names now. Returns the Workloads that this concerns: that clone, the one that it named before, and those
     /// of the hub's job. The copy of a set of replicas is that of all their Workloads, that of an elastic job is of one of its slices, and a
     /// copy for another Workload holds the name of a job that was made again.
@@ -239,6 +234,14 @@ impl Worker {
         self.naming.clone_of(job)
     }
 
+    /// The Workload of a copy: itself, or the clone that a job names.
+    pub(super) fn workload_of(&self, copy: &Target) -> Option<Key> {
+        match &copy.subject {
+            Subject::Job(kind) => self.clone_of(&JobKey::new(kind, &copy.key)).cloned(),
+            _ => Some(copy.key.clone()),
+        }
+    }
+
     /// What the worker refuses with a Workload: by its API server, or by the condition of its agent.
     pub(super) fn refused_scope(&self, key: &Key, epoch: u64) -> RefusedScope {
         let refused = self.refused.copy(key, epoch).map(|refused| refused.scope);
@@ -252,12 +255,9 @@ impl Worker {
         })
     }
 
-    /// Whether it has, or may get, anything of a Workload.
-    pub(super) fn concerns(&self, key: &Key, writes: &Writes) -> bool {
-        self.clones.get(key).is_some()
-            || self.naming.jobs_of(key).next().is_some()
-            // A create without an answer may have made a clone.
-            || !writes.all_are_settled() && writes.is_unsettled(&self.target(Subject::Workload, key))
+    /// Whether it has anything of a Workload.
+    pub(super) fn holds(&self, key: &Key) -> bool {
+        self.clones.get(key).is_some() || self.naming.jobs_of(key).next().is_some()
     }
 
     /// The condition of a clone that is evicted.
@@ -280,11 +280,16 @@ impl Worker {
         failure.map_or(PodStarts::NotFailing, PodStarts::Failing)
     }
 
-    /// The number of Workloads that it has something of.
-    pub(super) fn n_workloads(&self) -> usize {
+    /// The Workloads that it has something of.
+    pub(super) fn workloads(&self) -> BTreeSet<&Key> {
         // A job may be left without its clone.
         let named = self.naming.all().map(|(clone, _)| clone);
-        self.clones.keys().chain(named).collect::<std::collections::BTreeSet<_>>().len()
+        self.clones.keys().chain(named).collect()
+    }
+
+    /// The number of Workloads that it has something of.
+    pub(super) fn n_workloads(&self) -> usize {
+        self.workloads().len()
     }
 
     /// Whether its watches show nothing of ours, and no write can still be applied.

@@ -43,6 +43,8 @@ use crate::control::{
 #[derive(Debug)]
 pub(super) struct WorkerClusters {
     workers: BTreeMap<Box<str>, Worker>,
+    /// The names of the workers that have anything of a Workload, so that its evaluation looks at these alone.
+    holders: KeyMap<Key, BTreeSet<Box<str>>>,
     /// Kinds of jobs that are watched on every worker.
     kinds: Kinds,
     /// The origin of this manager.
@@ -58,8 +60,15 @@ pub(super) struct WorkerClusters {
 impl WorkerClusters {
     /// No workers yet; jobs of these kinds will be watched on them.
     pub(super) fn new(kinds: Kinds, origin: String) -> Self {
-        let (workers, losses) = (BTreeMap::new(), KeyMap::new());
-        Self { workers, kinds, origin, own_cluster: None, losses, began: None }
+        Self {
+            workers: BTreeMap::new(),
+            holders: KeyMap::new(),
+            kinds,
+            origin,
+            own_cluster: None,
+            losses: KeyMap::new(),
+            began: None,
+        }
     }
 
     /// Records when this process began to observe anything.
@@ -141,13 +150,33 @@ impl WorkerClusters {
         self.workers.keys().cloned().collect()
     }
 
-    /// Workers that have, or may get, anything of a Workload.
-    pub(super) fn concerned<'a>(
-        &'a self,
-        key: &'a Key,
-        writes: &'a Writes,
-    ) -> impl Iterator<Item = (&'a Box<str>, &'a Worker)> {
-        self.workers.iter().filter(move |(_, worker)| worker.concerns(key, writes))
+    /// Workers that have, or may get, anything of a Workload, in the order of names.
+    pub(super) fn concerned(
+        &self,
+        key: &Key,
+        writes: &Writes,
+    ) -> impl Iterator<Item = (&Box<str>, &Worker)> {
+        let holders = self.holders.get(key).into_iter().flatten().map(|name| &**name);
+        let names: BTreeSet<&str> = holders.chain(writes.may_have_clone(key)).collect();
+        let known = names.into_iter().filter_map(|name| self.workers.get_key_value(name));
+        known.collect::<Vec<_>>().into_iter()
+    }
+
+    /// Records whether a worker has anything of these Workloads.
+    fn note_holder(&mut self, name: &str, keys: impl IntoIterator<Item = Key>) {
+        let Some(worker) = self.workers.get(name) else {
+            return;
+        };
+        for key in keys {
+            if worker.holds(&key) {
+                self.holders.entry(key).or_default().insert(name.into());
+            } else if let Some(holders) = self.holders.get_mut(&key) {
+                holders.remove(name);
+                if holders.is_empty() {
+                    self.holders.remove(&key);
+                }
+            }
+        }
     }
 
     /// The clones that copies of a job name.
@@ -207,16 +236,18 @@ impl WorkerClusters {
         let writes = ctx.outbox.writes_mut();
         let target = |key: &Key| Target::worker(name, Subject::Workload, key);
         let observe_version = |key: &Key, version| writes.observe_version(&target(key), version);
-        for key in worker.clones.observe(change, ctx.now, observe_version) {
+        let concerned = worker.clones.observe(change, ctx.now, observe_version);
+        for key in &concerned {
             // A report with `asOf` at or above this version includes the clone
             // (docs/reference/dispatch.md §2).
-            let id = workloads.id_of(&key);
-            if let (Some(id), Some(clone)) = (id, worker.clones.get(&key)) {
+            let id = workloads.id_of(key);
+            if let (Some(id), Some(clone)) = (id, worker.clones.get(key)) {
                 registry.fleet_mut().clone_created(id, clone.version());
             }
-            ctx.agenda.now(Reevaluation::Workload(key));
         }
         note_reached(worker, registry, ctx);
+        ctx.agenda.workloads(concerned.iter().cloned());
+        self.note_holder(name, concerned);
     }
 
     /// Records a change of jobs on a worker.
@@ -231,10 +262,12 @@ impl WorkerClusters {
         let writes = ctx.outbox.writes_mut();
         let target = |job: &JobKey| Target::worker(name, Subject::Job(job.kind.clone()), &job.key);
         let observe_version = |job: &JobKey, version| writes.observe_version(&target(job), version);
-        for key in worker.jobs.observe(kind, (change, ctx.now), observe_version) {
-            ctx.agenda.workloads(worker.job_observed(&key, jobs));
-        }
+        let observed = worker.jobs.observe(kind, (change, ctx.now), observe_version);
+        let concerned: Vec<Key> =
+            observed.into_iter().flat_map(|job| worker.job_observed(&job, jobs)).collect();
         note_reached(worker, registry, ctx);
+        ctx.agenda.workloads(concerned.iter().cloned());
+        self.note_holder(name, concerned);
     }
 
     /// Records a change of a worker's report.
@@ -375,7 +408,10 @@ impl WorkerClusters {
         let Some(worker) = self.workers.get_mut(name) else {
             return;
         };
+        let before = worker.workload_of(&ticket.target);
         CopyAnswer { cluster: name, worker, ticket, state }.record(answer, inputs, ctx);
+        let after = worker.workload_of(&ticket.target);
+        self.note_holder(name, before.into_iter().chain(after));
     }
 
     /// Takes the answer to a write of a worker's ClusterCapacity.

@@ -55,15 +55,16 @@ pub enum Subject {
     },
 }
 
-/// One object of one cluster. At most one write of it is in flight.
+/// One object of one cluster. At most one write of it is in flight. The order of the fields keeps the copies of a Workload together
+/// ([`super::Writes::may_have_clone`]).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Target {
-    /// The cluster.
-    pub to: Destination,
-    /// The kind.
-    pub subject: Subject,
     /// The object.
     pub key: Key,
+    /// The kind.
+    pub subject: Subject,
+    /// The cluster.
+    pub to: Destination,
 }
 
 /// The number of a submitted write, unique in a process.

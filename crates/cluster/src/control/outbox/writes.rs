@@ -11,14 +11,14 @@
 //! A write of a copy that a worker did not accept or answer is in backoff as well. Whether a create of a copy was applied is kept
 //! in [`UnsettledCreates`], which no time settles.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use dispatch::{CreateAnswer, ReadAnswer, UnsettledCreates};
 use jiff::Timestamp;
-use runtime::{api_object::ApiObject, writer::WriteOutcome};
+use runtime::{api_object::ApiObject, watch::Key, writer::WriteOutcome};
 
 use super::{
-    order::{Target, Ticket, TicketId},
+    order::{Destination, Subject, Target, Ticket, TicketId},
     purpose::Purpose,
     tracked::{after, version},
 };
@@ -159,9 +159,17 @@ impl Writes {
         !self.unsettled.is_settled(target)
     }
 
-    /// The same for any copy: the answer for most, without a target.
-    pub(crate) fn all_are_settled(&self) -> bool {
-        self.unsettled.objects().next().is_none()
+    /// Workers on which a create without an answer may have made the clone of a Workload.
+    pub(crate) fn may_have_clone(&self, key: &Key) -> Vec<&str> {
+        // Targets are in the order of their objects, and those at home come first.
+        let first = Target::home(Subject::Workload, key);
+        let clones = self.unsettled.objects_from(first);
+        let clones = clones.take_while(|one| one.key == *key && one.subject == Subject::Workload);
+        let workers = clones.filter_map(|one| match &one.to {
+            Destination::Worker(name) => Some(&**name),
+            Destination::Home => None,
+        });
+        workers.collect()
     }
 
     /// A former leader may have created a copy that the watch does not show yet: it is read.
@@ -172,6 +180,19 @@ impl Writes {
     /// The same for any copy on a worker.
     pub(crate) fn has_unsettled(&self, cluster: &str) -> bool {
         self.unsettled.objects().any(|target| target.is_copy_on(cluster))
+    }
+
+    /// Workloads with a copy on any of these workers that is not settled.
+    pub(crate) fn unsettled_on(&self, clusters: &BTreeSet<Box<str>>) -> BTreeSet<Key> {
+        let on = self.unsettled.waiting().filter(|(target, _)| match &target.to {
+            Destination::Worker(name) => clusters.contains(name),
+            Destination::Home => false,
+        });
+        let workloads = on.filter_map(|(_, waiter)| match waiter {
+            Reevaluation::Workload(key) => Some(key.clone()),
+            _ => None,
+        });
+        workloads.collect()
     }
 
     /// Copies to be read, with what waits for them.

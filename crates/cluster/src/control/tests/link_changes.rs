@@ -18,6 +18,7 @@ struct Due {
 
 fn due(control: &mut ManagerControl) -> Due {
     let ManagerControl { core, dispatching, .. } = control;
+    dispatching.workers_changed(core);
     dispatching.clusters_changed(core);
     let pending = core.ctx.agenda.pending_workloads().iter();
     Due {
@@ -85,4 +86,94 @@ fn a_further_failed_attempt_has_nothing_evaluated() {
     assert_eq!(due(&mut control), rest);
     let message = east_message(&control);
     assert!(message.contains("attempts: 2"), "the condition shows it: {message}");
+}
+
+/// The name of a worker, or of a Workload.
+fn numbered(prefix: &str, number: usize) -> String {
+    format!("{prefix}-{number}")
+}
+
+/// An input about a worker.
+fn of_worker(number: usize, input: WorkerInput) -> ManagerInput {
+    ManagerInput::Worker(numbered("worker", number).into(), input)
+}
+
+fn link(active: bool) -> WorkerInput {
+    let reason = if active { "Active" } else { "ClientConnectionFailed" };
+    WorkerInput::Connection(Connection { active, reason, message: String::new() })
+}
+
+/// A Workload that is nominated for a worker, or recorded there.
+fn on_worker(number: usize, worker: usize) -> Value {
+    let mut one = match number % 2 {
+        0 => hub_workload(),
+        _ => dispatched::nominated("21", false),
+    };
+    let metadata = &mut one["metadata"];
+    metadata["name"] = json!(numbered("w", number));
+    metadata["uid"] = json!(numbered("uid", number));
+    metadata["ownerReferences"] = json!([]);
+    match number % 2 {
+        0 => one["status"]["clusterName"] = json!(numbered("worker", worker)),
+        _ => one["status"]["nominatedClusterNames"] = json!([numbered("worker", worker)]),
+    }
+    one
+}
+
+/// A manager of so many workers, all connected, and so many Workloads: the first ones are on `worker-0`, all others on `worker-1`.
+fn of_many(n_workers: usize, n_workloads: usize, n_on_first: usize) -> ManagerControl {
+    let on = |number| usize::from(number >= n_on_first);
+    let all: Vec<Value> = (0..n_workloads).map(|number| on_worker(number, on(number))).collect();
+    let mut control = dispatching(&hub_job("20", true, &json!({})), &all);
+    let names: Vec<String> = (0..n_workers).map(|number| numbered("worker", number)).collect();
+    let config =
+        json!({"metadata": {"name": "all", "resourceVersion": "60"}, "spec": {"clusters": names}});
+    control.observe(ManagerInput::MultiKueueConfig(Change::Apply(shared(config))), NOW);
+    for number in 0..n_workers {
+        let name = numbered("worker", number);
+        let cluster = json!({"metadata": {"name": name, "resourceVersion": "61"}, "spec": {}});
+        control.observe(ManagerInput::MultiKueueCluster(Change::Apply(shared(cluster))), NOW);
+        for input in [
+            link(true),
+            WorkerInput::Workload(list(vec![])),
+            WorkerInput::Job(batch_job(), jobs(vec![])),
+            WorkerInput::Capacity(list(vec![])),
+        ] {
+            control.observe(of_worker(number, input), NOW);
+        }
+    }
+    control.decide(NOW);
+    control
+}
+
+#[test]
+fn a_change_of_a_connection_has_evaluated_what_is_on_that_worker() {
+    let (n_workloads, n_on_first) = (2_000, 7);
+    let mut on_first: Vec<String> = (0..n_on_first).map(|number| numbered("w", number)).collect();
+    for n_workers in [3, 500] {
+        let mut control = of_many(n_workers, n_workloads, n_on_first);
+        // A copy of a Workload that the hub does not have.
+        let mut stray = copies().0;
+        stray["metadata"]["name"] = json!("stray");
+        control.observe(of_worker(0, WorkerInput::Workload(Change::Apply(shared(stray)))), NOW);
+        control.decide(NOW);
+        on_first.push("stray".to_owned());
+        on_first.sort();
+        for active in [false, true] {
+            due(&mut control);
+            control.decide(NOW);
+            control.observe(of_worker(0, link(active)), NOW);
+            assert_eq!(due(&mut control).workloads, on_first, "of {n_workers}");
+            control.decide(NOW);
+            control.observe(of_worker(2, link(active)), NOW);
+            assert_eq!(due(&mut control).workloads, [""; 0], "nothing is there");
+        }
+        on_first.retain(|name| name != "stray");
+        control.observe(of_worker(0, WorkerInput::Workload(list(vec![]))), NOW);
+        control.observe(of_worker(0, WorkerInput::Job(batch_job(), jobs(vec![]))), NOW);
+        let listed = due(&mut control).workloads;
+        let missing = |name: &&String| !listed.contains(name);
+        assert_eq!(on_first.iter().find(missing), None, "what is missing there is created");
+        assert!(listed.len() <= on_first.len() + 1, "and nothing else: {listed:?}");
+    }
 }
