@@ -6,7 +6,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{clock::Reading, decision_metrics::DecisionMetrics};
+use crate::{
+    clock::Reading,
+    decision_metrics::DecisionMetrics,
+    input_queues::{InputQueues, InputSource, QueuedInput},
+};
 use cluster::control::{
     ConnectionPlans, Control, Destination, Order, Ticket, measurement::Measurement,
 };
@@ -19,20 +23,11 @@ use runtime::{
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     sync::{
-        mpsc::{Receiver, Sender, UnboundedSender, channel, unbounded_channel},
+        mpsc::{UnboundedSender, unbounded_channel},
         watch,
     },
     time,
 };
-
-/// Inputs that may be queued. A watch that is faster than the decisions is slowed down.
-const BACKLOG: usize = 4096;
-
-/// Inputs that are observed before the next decision.
-const MAX_BATCH: usize = 1024;
-
-/// Where inputs are sent.
-pub type Inputs<I> = Sender<I>;
 
 /// Writers of connected workers, and the connections that are wanted. Cheap to clone.
 #[derive(Clone, Default)]
@@ -115,34 +110,30 @@ impl MeasurementSink for Unmeasured {
     fn measure(&self, _: Vec<Measurement>, _: Duration) {}
 }
 
-/// The channel of inputs.
-#[must_use]
-pub fn inputs<I>() -> (Inputs<I>, Receiver<I>) {
-    channel(BACKLOG)
-}
-
 /// An answer on its way back.
 type Answered = (Ticket, WriteOutcome);
 
 /// Runs until `stop`, or until every sender of inputs is gone.
-pub async fn run<C: Control>(
-    mut control: C,
-    mut inputs: Receiver<C::Input>,
-    io: ControlIo,
-    stop: Stop,
-) {
+pub async fn run<C>(mut control: C, mut inputs: InputQueues<C::Input>, io: ControlIo, stop: Stop)
+where
+    C: Control<Input: InputSource>,
+{
     // Answers have a channel of their own: they never wait behind inputs that they unblock.
     let (answers, mut answered) = unbounded_channel::<Answered>();
-    let mut batch = Vec::with_capacity(MAX_BATCH);
     let mut wake: Option<Timestamp> = None;
     let mut dumps = signal(SignalKind::user_defined2()).ok();
     let mut clock = Reading::now();
     loop {
-        let mut first = None;
+        let (mut first, mut batch) = (None, Vec::new());
         tokio::select! {
             () = stop.cancelled() => return,
             Some(answer) = answered.recv() => first = Some(answer),
-            n = inputs.recv_many(&mut batch, MAX_BATCH) => if n == 0 { return },
+            inputs = inputs.next_batch() => {
+                if inputs.is_empty() {
+                    return;
+                }
+                batch = inputs;
+            }
             () = requested(&mut dumps) => {
                 control.dump().lines().for_each(|line| tracing::info!(target: "dump", "{line}"));
                 continue;
@@ -158,7 +149,10 @@ pub async fn run<C: Control>(
         let now = reading.wall;
         let observed = Instant::now();
         let more = std::iter::from_fn(|| answered.try_recv().ok());
-        batch.drain(..).for_each(|input| control.observe(input, now));
+        for QueuedInput { input, since } in batch {
+            io.decisions.observe_input(&input, observed.saturating_duration_since(since));
+            control.observe(input, now);
+        }
         for (ticket, answer) in first.into_iter().chain(more) {
             control.answered(&ticket, answer, now);
         }

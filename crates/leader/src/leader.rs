@@ -21,8 +21,9 @@ use runtime::{
 use tokio::{task::JoinSet, time::timeout};
 
 use crate::{
-    control_loop::{self, ControlIo, Inputs, MeasurementSink, Workers},
+    control_loop::{self, ControlIo, MeasurementSink, Workers},
     decision_metrics::DecisionMetrics,
+    input_queues::{InputSource, Inputs, inputs},
     sources::Sources,
 };
 
@@ -111,7 +112,7 @@ impl ClientMetrics {
     }
 }
 
-impl<C: Control> Leader<C> {
+impl<C: Control<Input: InputSource>> Leader<C> {
     /// Waits for leadership, leads, and releases the lease on `stop`. `runnable` starts a further task of the leader.
     ///
     /// # Errors
@@ -164,7 +165,7 @@ impl<C: Control> Leader<C> {
     ) where
         B: Future<Output = ()> + Send + 'static,
     {
-        let (inputs, received) = control_loop::inputs();
+        let (inputs, received) = inputs();
         let workers = Workers::default();
         let mut tasks = JoinSet::new();
         let metrics = &self.metrics;

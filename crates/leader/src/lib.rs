@@ -4,7 +4,8 @@
 //! |---|---|
 //! | [`leader`] | leader election, and the tasks of the leader |
 //! | [`control_loop`] | inputs in, writes out, time read |
-//! | [`decision_metrics`] | how long decisions take |
+//! | [`input_queues`] | a queue of inputs per source, read in turn |
+//! | [`decision_metrics`] | how long decisions take, and how long inputs wait for them |
 //! | `clock` | jumps of the wall clock |
 //! | [`sources`] | what a composition observes in its own cluster |
 //! | [`worker_sources`] | what a manager observes on a worker |
@@ -16,14 +17,16 @@ mod autoscaler_sources;
 mod clock;
 pub mod control_loop;
 pub mod decision_metrics;
+pub mod input_queues;
 mod job_watch;
 pub mod leader;
 pub mod sources;
 pub mod worker_sources;
 
 pub use self::{
-    control_loop::{ControlIo, Inputs, MeasurementSink, Unmeasured, Workers},
+    control_loop::{ControlIo, MeasurementSink, Unmeasured, Workers},
     decision_metrics::DecisionMetrics,
+    input_queues::{InputQueues, InputSource, Inputs, NotSent, inputs},
     leader::{ClientMetrics, Election, HOME, Leader, LeaderContext},
     sources::{ObservedFeatures, Sources},
     worker_sources::{ListConfirmation, WorkerSources},

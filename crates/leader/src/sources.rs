@@ -35,7 +35,7 @@ use runtime::watch::{Change, Config, Store, Stores, Unavailable, Watch, WatchSou
 use tokio::task::JoinSet;
 
 use crate::{
-    control_loop::Inputs,
+    input_queues::{InputSource, Inputs},
     job_watch::{job_watch, lookup_watch, members_watch},
 };
 
@@ -193,7 +193,7 @@ impl Sources<AgentInput> {
     }
 }
 
-impl<I: Send + 'static> Sources<I> {
+impl<I: InputSource> Sources<I> {
     /// Subscribes to every store, in tasks of their own.
     pub fn start(self, inputs: &Inputs<I>, tasks: &mut JoinSet<()>) {
         for feed in self.feeds {
@@ -366,7 +366,7 @@ fn has_some<K>(change: &Change<K>, matters: fn(&K) -> bool) -> bool {
 }
 
 /// Says that nothing of a kind can be observed.
-async fn send_nothing<I, K>(inputs: Inputs<I>, wrap: fn(Change<K>) -> I) {
+async fn send_nothing<I: InputSource, K>(inputs: Inputs<I>, wrap: fn(Change<K>) -> I) {
     let nothing = Change::Unavailable { reason: Unavailable::NotServed, removed: Vec::new() };
     // An error means that the control loop has ended.
     let _ = inputs.send(wrap(nothing)).await;

@@ -24,11 +24,14 @@ use runtime::{
     watch::{Change, Config, Watch, WatchMetrics, WatchSource},
 };
 use tokio::{
-    sync::mpsc::{Receiver, Sender, channel},
+    sync::mpsc::{Receiver, channel},
     task::JoinSet,
 };
 
-use crate::{control_loop::Inputs, job_watch::job_watch};
+use crate::{
+    input_queues::{InputSource, Inputs},
+    job_watch::job_watch,
+};
 
 /// Changes of one kind that may be queued.
 const BACKLOG: usize = 256;
@@ -149,11 +152,11 @@ impl WorkerSources<'_> {
 }
 
 /// Sends changes on until one of both sides ends; a list only once it is confirmed.
-async fn deliver<K, I>(
+async fn deliver<K, I: InputSource>(
     mut changes: Receiver<Change<K>>,
     confirmation: &dyn ListConfirmation,
     wrap: impl Fn(Change<K>) -> I,
-    inputs: Sender<I>,
+    inputs: Inputs<I>,
 ) {
     while let Some(change) = changes.recv().await {
         // Another cluster at the same address would say that everything is gone.
@@ -173,9 +176,10 @@ fn timed(config: Config) -> Config {
 #[cfg(test)]
 mod tests {
     use runtime::watch::Key;
-    use tokio::sync::Notify;
+    use tokio::{sync::Notify, time::timeout};
 
     use super::*;
+    use crate::input_queues::inputs;
 
     /// Confirms once it is notified.
     #[derive(Default)]
@@ -187,11 +191,17 @@ mod tests {
         }
     }
 
+    impl InputSource for Change<()> {
+        fn worker(&self) -> Option<&str> {
+            None
+        }
+    }
+
     #[tokio::test]
     async fn a_list_waits_for_its_confirmation_and_what_follows_for_the_list() {
         let confirmation = Arc::new(Notified::default());
         let (sender, changes) = channel::<Change<()>>(BACKLOG);
-        let (inputs, mut delivered) = channel(BACKLOG);
+        let (inputs, mut delivered) = inputs();
         let delivery = {
             let confirmation = confirmation.clone();
             async move { deliver(changes, &*confirmation, |change| change, inputs).await }
@@ -199,17 +209,19 @@ mod tests {
         let delivery = tokio::spawn(delivery);
         let key = Key { namespace: None, name: "a".into() };
         sender.send(Change::Delete(key.clone())).await.expect("it runs");
-        assert!(matches!(delivered.recv().await, Some(Change::Delete(_))), "no list");
+        assert!(matches!(&*delivered.next_inputs().await, [Change::Delete(_)]), "no list");
 
         let list = Change::Reset { objects: Vec::new(), removed: vec![key.clone()] };
         sender.send(list).await.expect("it runs");
         sender.send(Change::Delete(key)).await.expect("it runs");
-        // The other task has had its turn, and waits.
-        tokio::task::yield_now().await;
-        assert!(delivered.try_recv().is_err());
+        let wait = timeout(Duration::from_millis(20), delivered.next_inputs());
+        assert!(wait.await.is_err(), "the list is not confirmed");
         confirmation.0.notify_one();
-        assert!(matches!(delivered.recv().await, Some(Change::Reset { .. })));
-        assert!(matches!(delivered.recv().await, Some(Change::Delete(_))));
+        let mut both = delivered.next_inputs().await;
+        while both.len() < 2 {
+            both.extend(delivered.next_inputs().await);
+        }
+        assert!(matches!(&*both, [Change::Reset { .. }, Change::Delete(_)]), "{both:?}");
         drop(sender);
         delivery.await.expect("it ends with the watch");
     }

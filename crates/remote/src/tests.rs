@@ -23,7 +23,7 @@ use cluster::control::{Connection, ManagerInput, WorkerInput};
 use http_body_util::BodyExt;
 use jobs::Kinds;
 use kube::Client;
-use leader::{Workers, control_loop};
+use leader::Workers;
 use runtime::{
     Stop,
     certs::{self, CertPair},
@@ -38,7 +38,7 @@ use serde_json::{Value, json};
 use tokio::{
     net::TcpListener,
     sync::{
-        mpsc::{Receiver, Sender},
+        mpsc::{Receiver, Sender, channel},
         watch,
     },
     task::JoinHandle,
@@ -52,6 +52,9 @@ use crate::{
     reconcile::{KubeconfigLocation, TargetConnection},
     worker::{WorkerCommand, WorkerLoop},
 };
+
+/// Inputs about connections that a test has not looked at yet.
+const SEEN: usize = 4096;
 
 /// A timeout for a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -203,7 +206,7 @@ impl TestTask {
     fn begin(kubeconfig: String) -> Self {
         let command = WorkerCommand::Connect(target(&kubeconfig));
         let (secret, kept) = watch::channel(kubeconfig);
-        let (seen, heard) = control_loop::inputs();
+        let (seen, heard) = channel(SEEN);
         let context = Arc::new(context(home(kept), &["east"], seen));
         let (commands, received) = watch::channel(command);
         let run = tokio::spawn(WorkerLoop::new("east", context).run(received, Stop::new()));
@@ -391,7 +394,7 @@ async fn an_invalid_kubeconfig_ends_the_connection_and_a_valid_one_restores_it()
 async fn a_cluster_with_two_cluster_objects_is_used_by_one() {
     let server = TestServer::new(["one"]).await;
     let (_secret, kept) = watch::channel(server.kubeconfig("one"));
-    let (seen, mut heard) = control_loop::inputs();
+    let (seen, mut heard) = channel(SEEN);
     let context = Arc::new(context(home(kept), &["first", "second"], seen));
     let begin = |name: &str| {
         let (commands, received) =

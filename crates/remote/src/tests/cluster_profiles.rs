@@ -4,16 +4,15 @@ use std::{path::Path, sync::Arc};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use config::{AccessProvider, ExecConfig};
-use leader::control_loop;
 use runtime::{
     Stop,
     watch::{Stores, WatchMetrics},
 };
 use serde_json::{Value, json};
-use tokio::sync::watch;
+use tokio::sync::{mpsc::channel, watch};
 
 use super::{
-    TestServer, active, link,
+    SEEN, TestServer, active, link,
     supervision::{EAST, Home, client, put, supervised},
 };
 use crate::{
@@ -57,7 +56,7 @@ async fn a_profile_and_the_command_of_its_provider_make_the_connection() {
     let token = directory.path().join("token");
     std::fs::write(&token, "one").expect("a file");
     let (home, served) = watch::channel(Home { version: 1, ..Home::default() });
-    let (inputs, mut heard) = control_loop::inputs();
+    let (inputs, mut heard) = channel(SEEN);
     let mut stores = Stores::new(client(served.clone()), &WatchMetrics::default(), Stop::new());
     let profiles = ClusterProfiles::watch(&mut stores, "kueue-system", &[provider(&token)]);
     tokio::spawn(stores.run());

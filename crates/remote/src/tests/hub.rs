@@ -2,22 +2,62 @@
 
 use std::sync::Arc;
 
-use cluster::control::{ManagerControl, ManagerInput, ManagerSettings, WorkerInput};
+use cluster::control::{
+    Control, Decisions, ManagerControl, ManagerInput, ManagerSettings, Ticket, WorkerInput,
+};
 use config::{Configuration, JobKinds, gates::Gates};
 use crds::v1beta2::MultiKueueCluster;
+use jiff::Timestamp;
 use jobs::Kinds;
 use kube::Client;
-use leader::{ControlIo, DecisionMetrics, Inputs, Unmeasured, Workers, control_loop};
+use leader::{ControlIo, DecisionMetrics, Inputs, Unmeasured, Workers, control_loop, inputs};
 use runtime::{
     Stop,
     events::{EventMetrics, Reporter, recorder},
     watch::{Change, Key},
-    writer::{WriteLimits, WriteMetrics, Writer},
+    writer::{WriteLimits, WriteMetrics, WriteOutcome, Writer},
 };
 use serde_json::json;
 use tokio::sync::mpsc::Sender;
 
 use super::TIMEOUT;
+
+/// Control, with a copy of its inputs about connections for a test.
+struct SeenControl {
+    control: ManagerControl,
+    seen: Sender<ManagerInput>,
+}
+
+impl Control for SeenControl {
+    type Input = ManagerInput;
+
+    fn observe(&mut self, input: ManagerInput, now: Timestamp) {
+        let copy = match &input {
+            ManagerInput::Worker(name, WorkerInput::Connection(link)) => {
+                Some((name, WorkerInput::Connection(link.clone())))
+            }
+            ManagerInput::Worker(name, WorkerInput::GivenUp) => Some((name, WorkerInput::GivenUp)),
+            _ => None,
+        };
+        if let Some((name, copy)) = copy {
+            // A test that has ended sees nothing.
+            let _ = self.seen.try_send(ManagerInput::Worker(name.clone(), copy));
+        }
+        self.control.observe(input, now);
+    }
+
+    fn answered(&mut self, ticket: &Ticket, answer: WriteOutcome, now: Timestamp) {
+        self.control.answered(ticket, answer, now);
+    }
+
+    fn decide(&mut self, now: Timestamp) -> Decisions {
+        self.control.decide(now)
+    }
+
+    fn dump(&self) -> String {
+        self.control.dump()
+    }
+}
 
 /// Starts control. Returns where inputs go. `seen` gets the status of connections, and their end.
 pub(super) fn begin(
@@ -26,28 +66,10 @@ pub(super) fn begin(
     lost_after: &str,
     seen: Sender<ManagerInput>,
 ) -> Inputs<ManagerInput> {
-    let (inputs, mut received) = control_loop::inputs();
-    let (to_control, observed) = control_loop::inputs();
+    let (inputs, queues) = inputs();
     for list in lists() {
-        to_control.try_send(list).expect("there is room");
+        inputs.try_send(list).expect("there is room");
     }
-    tokio::spawn(async move {
-        while let Some(input) = received.recv().await {
-            let copy = match &input {
-                ManagerInput::Worker(name, WorkerInput::Connection(link)) => {
-                    Some((name, WorkerInput::Connection(link.clone())))
-                }
-                ManagerInput::Worker(name, WorkerInput::GivenUp) => {
-                    Some((name, WorkerInput::GivenUp))
-                }
-                _ => None,
-            };
-            if let Some((name, copy)) = copy {
-                let _ = seen.send(ManagerInput::Worker(name.clone(), copy)).await;
-            }
-            let _ = to_control.send(input).await;
-        }
-    });
     let limits = WriteLimits { max_in_flight: 4, deadline: TIMEOUT };
     let writer = Writer::new(home, "home", limits, WriteMetrics::default());
     let reporter = Reporter { component: "c".to_owned(), instance: "i".to_owned() };
@@ -65,7 +87,8 @@ pub(super) fn begin(
     let file = Configuration::load(&file, Some("kueue-system")).expect("a configuration");
     let kinds = JobKinds::all(&Kinds::default());
     let settings = ManagerSettings::new(&file, &Gates::default(), &kinds, true);
-    tokio::spawn(control_loop::run(ManagerControl::new(settings), observed, io, Stop::new()));
+    let control = SeenControl { control: ManagerControl::new(settings), seen };
+    tokio::spawn(control_loop::run(control, queues, io, Stop::new()));
     inputs
 }
 

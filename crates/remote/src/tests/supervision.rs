@@ -7,15 +7,17 @@ use cluster::control::{ManagerInput, WorkerInput};
 use crds::{decode::Decode, v1beta2::MultiKueueCluster};
 use http::{Request, Response, StatusCode};
 use kube::{Client, client::Body};
-use leader::control_loop;
 use runtime::{
     Stop,
     watch::{Stores, WatchMetrics},
 };
 use serde_json::{Value, json};
-use tokio::sync::{mpsc::Sender, watch};
+use tokio::sync::{
+    mpsc::{Sender, channel},
+    watch,
+};
 
-use super::{TestServer, active, hub::nothing_there, link, patched, unregistered_context};
+use super::{SEEN, TestServer, active, hub::nothing_there, link, patched, unregistered_context};
 use crate::{
     context::WorkerContext, kubeconfig_file::KubeconfigDirectory,
     kubeconfig_secret::kubeconfig_secrets, supervisor::WorkerSupervisor,
@@ -122,7 +124,7 @@ pub(super) fn supervised(
 async fn a_worker_is_connected_until_some_time_after_the_deletion_of_its_cluster_object() {
     let server = TestServer::new(["one"]).await;
     let (home, served) = watch::channel(Home { version: 1, ..Home::default() });
-    let (inputs, mut heard) = control_loop::inputs();
+    let (inputs, mut heard) = channel(SEEN);
     let context = Arc::new(supervised(served, "25ms", inputs));
     let term = Stop::new();
     let run = tokio::spawn({
@@ -159,7 +161,7 @@ async fn a_worker_is_connected_until_some_time_after_the_deletion_of_its_cluster
 async fn a_kubeconfig_in_a_file_is_followed() {
     let server = TestServer::new(["one", "two"]).await;
     let (home, served) = watch::channel(Home { version: 1, ..Home::default() });
-    let (inputs, mut heard) = control_loop::inputs();
+    let (inputs, mut heard) = channel(SEEN);
     let directory = tempfile::tempdir().expect("a directory");
     let file = directory.path().join("east");
     let kubeconfig_files = KubeconfigDirectory::new(directory.path().to_owned());
@@ -194,7 +196,7 @@ async fn a_kubeconfig_in_a_file_is_followed() {
 async fn a_clean_worker_is_disconnected_at_once() {
     let server = TestServer::new(["one"]).await;
     let (home, served) = watch::channel(Home { version: 1, ..Home::default() });
-    let (inputs, mut heard) = control_loop::inputs();
+    let (inputs, mut heard) = channel(SEEN);
     let context = Arc::new(supervised(served, "30m", inputs));
     let observed = context.inputs.clone();
     let clean = async || {

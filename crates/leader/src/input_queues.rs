@@ -1,0 +1,322 @@
+//! Inputs on their way to control: a bounded queue per source, read in turn.
+//!
+//! ```text
+//! hub       --> queue --\
+//! worker a  --> queue ----> batch --> control
+//! worker b  --> queue --/
+//! ```
+//! A batch has something of every source that has anything, so that a worker which floods or flaps delays another source by no more
+//! than a batch. A full queue blocks the senders of its own source alone. The inputs of one source stay in their order.
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    future::poll_fn,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Instant,
+};
+
+use cluster::control::{AgentInput, ManagerInput};
+use tokio::{
+    sync::mpsc::{
+        Receiver, Sender, UnboundedReceiver, UnboundedSender, channel, error::TrySendError,
+        unbounded_channel,
+    },
+    task::unconstrained,
+};
+
+/// Inputs of the own cluster that may be queued. A watch that is faster than the decisions is slowed down.
+const HUB_BACKLOG: usize = 4096;
+
+/// Inputs of one worker that may be queued.
+const WORKER_BACKLOG: usize = 256;
+
+/// Inputs that are observed before the next decision, unless more sources have one.
+const MAX_BATCH: usize = 1024;
+
+/// Where an input comes from.
+///
+/// Contract: the answer depends on the input alone. Inputs of one source are observed in the order in which they were sent.
+///
+/// ```ignore
+/// impl InputSource for AgentInput {
+///     fn worker(&self) -> Option<&str> { None }
+/// }
+/// ```
+pub trait InputSource: Send + 'static {
+    /// The name of a worker; `None` for the own cluster.
+    fn worker(&self) -> Option<&str>;
+}
+
+impl InputSource for ManagerInput {
+    fn worker(&self) -> Option<&str> {
+        match self {
+            Self::Worker(name, _) => Some(name),
+            _ => None,
+        }
+    }
+}
+
+impl InputSource for AgentInput {
+    fn worker(&self) -> Option<&str> {
+        None
+    }
+}
+
+/// An input that was not sent: control has ended, or its queue is full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotSent;
+
+/// An input that waits, or was taken for a batch.
+#[derive(Debug)]
+pub(crate) struct QueuedInput<I> {
+    pub(crate) input: I,
+    /// When its sender had it.
+    pub(crate) since: Instant,
+}
+
+type Queue<I> = Receiver<QueuedInput<I>>;
+
+/// Where inputs are sent. Cheap to clone.
+pub struct Inputs<I>(Arc<Senders<I>>);
+
+struct Senders<I> {
+    hub: Sender<QueuedInput<I>>,
+    /// Those of every worker that has sent anything.
+    workers: parking_lot::RwLock<BTreeMap<Box<str>, Sender<QueuedInput<I>>>>,
+    opened: UnboundedSender<Queue<I>>,
+}
+
+impl<I> Clone for Inputs<I> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<I> fmt::Debug for Inputs<I> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Inputs").finish_non_exhaustive()
+    }
+}
+
+impl<I: InputSource> Inputs<I> {
+    /// Sends an input once the queue of its source has room.
+    ///
+    /// # Errors
+    /// If control has ended.
+    pub async fn send(&self, input: I) -> Result<(), NotSent> {
+        let queue = self.queue_of(&input);
+        let queued = QueuedInput { input, since: Instant::now() };
+        queue.send(queued).await.map_err(|_| NotSent)
+    }
+
+    /// Sends an input if the queue of its source has room.
+    ///
+    /// # Errors
+    /// If it has none, or control has ended.
+    pub fn try_send(&self, input: I) -> Result<(), NotSent> {
+        let queue = self.queue_of(&input);
+        let queued = QueuedInput { input, since: Instant::now() };
+        queue.try_send(queued).map_err(|_: TrySendError<_>| NotSent)
+    }
+
+    fn queue_of(&self, input: &I) -> Sender<QueuedInput<I>> {
+        let Some(name) = input.worker() else {
+            return self.0.hub.clone();
+        };
+        if let Some(queue) = self.0.workers.read().get(name) {
+            return queue.clone();
+        }
+        let mut workers = self.0.workers.write();
+        let open = || {
+            let (sender, queue) = channel(WORKER_BACKLOG);
+            // Without control the sender finds its queue closed.
+            let _ = self.0.opened.send(queue);
+            sender
+        };
+        workers.entry(name.into()).or_insert_with(open).clone()
+    }
+}
+
+/// The queues of all sources.
+pub struct InputQueues<I> {
+    queues: Vec<Queue<I>>,
+    opened: UnboundedReceiver<Queue<I>>,
+    /// The queue that the next batch begins with.
+    first: usize,
+}
+
+impl<I> fmt::Debug for InputQueues<I> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("InputQueues").field("queues", &self.queues.len()).finish_non_exhaustive()
+    }
+}
+
+/// The queues of inputs, with the only queue of the own cluster.
+#[must_use]
+pub fn inputs<I>() -> (Inputs<I>, InputQueues<I>) {
+    let (hub, queue) = channel(HUB_BACKLOG);
+    let (opened, queues) = unbounded_channel();
+    let senders = Senders { hub, workers: parking_lot::RwLock::default(), opened };
+    let queues = InputQueues { queues: vec![queue], opened: queues, first: 0 };
+    (Inputs(Arc::new(senders)), queues)
+}
+
+impl<I> InputQueues<I> {
+    /// Waits for inputs. An empty batch means that every sender is gone. Nothing is lost if the future is dropped.
+    pub(crate) async fn next_batch(&mut self) -> Vec<QueuedInput<I>> {
+        // The budget of a task would end a turn after some of the sources.
+        unconstrained(poll_fn(|cx| self.poll_batch(cx))).await
+    }
+
+    /// The next batch of inputs.
+    #[cfg(test)]
+    pub(crate) async fn next_inputs(&mut self) -> Vec<I> {
+        self.next_batch().await.into_iter().map(|one| one.input).collect()
+    }
+
+    fn poll_batch(&mut self, cx: &mut Context<'_>) -> Poll<Vec<QueuedInput<I>>> {
+        let ended = self.poll_opened(cx);
+        let n_queues = self.queues.len().max(1);
+        let (quota, most) = ((MAX_BATCH / n_queues).max(1), MAX_BATCH.max(n_queues));
+        let mut batch = Vec::new();
+        let open = self.poll_turn(cx, (quota, most), &mut batch);
+        if batch.is_empty() {
+            return if open || !ended { Poll::Pending } else { Poll::Ready(batch) };
+        }
+        // What some sources leave of the batch is for those with more.
+        let mut n_before = 0;
+        while n_before < batch.len() && batch.len() < MAX_BATCH {
+            n_before = batch.len();
+            self.poll_turn(cx, (quota, MAX_BATCH), &mut batch);
+        }
+        Poll::Ready(batch)
+    }
+
+    /// Takes up to `quota` inputs of every queue, as long as the batch has no more than `most`. Returns whether any sender is left.
+    fn poll_turn(
+        &mut self,
+        cx: &mut Context<'_>,
+        (quota, most): (usize, usize),
+        batch: &mut Vec<QueuedInput<I>>,
+    ) -> bool {
+        let n_queues = self.queues.len();
+        let mut open = false;
+        for place in (self.first..n_queues).chain(0..self.first) {
+            let limit = quota.min(most.saturating_sub(batch.len()));
+            // A limit of zero would look like the end of a queue.
+            if limit == 0 {
+                return true;
+            }
+            let taken = self.queues[place].poll_recv_many(cx, batch, limit);
+            open |= taken != Poll::Ready(0);
+        }
+        self.first = (self.first + 1) % n_queues.max(1);
+        open
+    }
+
+    /// Takes queues of new sources. Returns whether no further one can be opened.
+    fn poll_opened(&mut self, cx: &mut Context<'_>) -> bool {
+        loop {
+            match self.opened.poll_recv(cx) {
+                Poll::Ready(Some(queue)) => self.queues.push(queue),
+                Poll::Ready(None) => return true,
+                Poll::Pending => return false,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The worker, if any, and a number.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    struct Numbered(Option<&'static str>, usize);
+
+    impl InputSource for Numbered {
+        fn worker(&self) -> Option<&str> {
+            self.0
+        }
+    }
+
+    /// Sends so many inputs of a source as fast as its queue takes them.
+    fn flood(inputs: &Inputs<Numbered>, worker: Option<&'static str>, n_inputs: usize) {
+        let inputs = inputs.clone();
+        tokio::spawn(async move {
+            for number in 0..n_inputs {
+                if inputs.send(Numbered(worker, number)).await.is_err() {
+                    return;
+                }
+            }
+        });
+    }
+
+    #[tokio::test]
+    async fn a_source_is_in_the_next_batch_whatever_others_send() {
+        let (inputs, mut queues) = inputs();
+        flood(&inputs, Some("flooding"), 10_000);
+        flood(&inputs, Some("flapping"), usize::MAX);
+        let sources = [None, Some("a"), Some("b"), Some("c")];
+        for round in 0..50 {
+            tokio::task::yield_now().await;
+            for source in sources {
+                inputs.send(Numbered(source, round)).await.expect("control");
+            }
+            let batch = queues.next_inputs().await;
+            for source in sources {
+                assert!(batch.contains(&Numbered(source, round)), "{source:?} in {round}");
+            }
+            assert!(batch.len() <= MAX_BATCH, "{}", batch.len());
+        }
+    }
+
+    #[tokio::test]
+    async fn more_sources_than_a_batch_has_places_are_all_in_it() {
+        let (inputs, mut queues) = inputs();
+        let names: Vec<&'static str> =
+            (0..MAX_BATCH + 500).map(|number| &*format!("worker-{number}").leak()).collect();
+        for number in 0..2 {
+            names.iter().for_each(|name| {
+                inputs.try_send(Numbered(Some(name), number)).expect("there is room");
+            });
+        }
+        for number in 0..2 {
+            let batch = queues.next_inputs().await;
+            assert_eq!(batch.len(), names.len());
+            assert!(batch.iter().all(|one| one.1 == number), "the order of a source");
+        }
+    }
+
+    #[tokio::test]
+    async fn the_inputs_of_a_source_stay_in_their_order() {
+        let (inputs, mut queues) = inputs();
+        flood(&inputs, None, 10_000);
+        flood(&inputs, Some("a"), 10_000);
+        drop(inputs);
+        let mut next = BTreeMap::new();
+        loop {
+            let batch = queues.next_inputs().await;
+            if batch.is_empty() {
+                break;
+            }
+            for Numbered(source, number) in batch {
+                let expected = next.entry(source).or_insert(0);
+                assert_eq!(number, *expected, "{source:?}");
+                *expected += 1;
+            }
+        }
+        assert_eq!(next.into_values().collect::<Vec<_>>(), [10_000, 10_000], "and none is lost");
+    }
+
+    #[tokio::test]
+    async fn a_full_queue_blocks_its_own_source_alone() {
+        let (inputs, _queues) = inputs();
+        let send = |worker, number| inputs.try_send(Numbered(worker, number));
+        assert!((0..WORKER_BACKLOG).all(|number| send(Some("a"), number).is_ok()));
+        assert_eq!(send(Some("a"), 0), Err(NotSent));
+        assert_eq!((send(Some("b"), 0), send(None, 0)), (Ok(()), Ok(())));
+    }
+}
