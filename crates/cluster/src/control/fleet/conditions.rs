@@ -128,8 +128,12 @@ pub(super) fn intent<K: kube::Resource>(
     (subject, purpose): (Subject, Purpose),
     ctx: &mut Context,
 ) -> Option<Intent> {
+    let waiter = match subject {
+        Subject::MultiKueueCluster => Reevaluation::Cluster(name.into()),
+        _ => Reevaluation::Clusters,
+    };
     let target = Target::home(subject, &Key { namespace: None, name: name.into() });
-    let (base, waiter) = (tracked.stamp(), Reevaluation::Clusters);
+    let base = tracked.stamp();
     ctx.is_free(&target, &base, &waiter).then_some(Intent { target, purpose, base, waiter })
 }
 

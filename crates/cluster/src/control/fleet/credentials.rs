@@ -36,10 +36,10 @@ impl CredentialExpiries {
         (now, agenda): (Timestamp, &mut Agenda),
     ) {
         self.0.insert(name.into(), expiry);
-        agenda.now(Reevaluation::Clusters);
+        agenda.now(Reevaluation::Cluster(name.into()));
         let times = expiry.into_iter().flat_map(|expiry| [expiry.notice, expiry.expires]);
         for time in times.filter(|time| *time > now) {
-            agenda.at(time, Reevaluation::Clusters);
+            agenda.at(time, Reevaluation::Cluster(name.into()));
         }
     }
 

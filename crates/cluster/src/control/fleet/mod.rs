@@ -163,7 +163,7 @@ impl FleetRegistry {
         match changed {
             true => self.configure(&mut ctx.agenda),
             // Another client may have written the condition.
-            false => ctx.agenda.now(Reevaluation::Clusters),
+            false => ctx.agenda.now(Reevaluation::Cluster(name.into())),
         }
         changed
     }
@@ -177,7 +177,7 @@ impl FleetRegistry {
         agenda: &mut Agenda,
     ) {
         self.connections.identity_reported(name, identity, || records_work(workloads, name));
-        agenda.now(Reevaluation::Clusters);
+        agenda.now(Reevaluation::Cluster(name.into()));
     }
 
     /// The kubeconfig of a worker was loaded.
@@ -320,9 +320,9 @@ impl FleetRegistry {
         ),
         ctx: &mut Context,
     ) {
-        if !ctx.agenda.take_clusters() {
+        let Some(evaluated) = ctx.agenda.take_clusters() else {
             return;
-        }
+        };
         for (name, uid) in self.connections.to_note() {
             match self.clusters.get(&name) {
                 Some(tracked) => conditions::note_identity(&name, &uid, tracked, ctx),
@@ -330,7 +330,7 @@ impl FleetRegistry {
                 None => self.connections.not_noted(&name, CHANGED.to_owned()),
             }
         }
-        for (name, tracked) in &self.clusters {
+        for (name, tracked) in self.clusters.iter().filter(|(name, _)| evaluated.includes(name)) {
             let annotated = self.is_cleanup_confirmed(name);
             if annotated && ends_confirmation(name) {
                 conditions::remove_confirmation(name, tracked, ctx);

@@ -360,11 +360,12 @@ impl Dispatching {
 
     /// More clusters may race for Workloads, or fewer: those are evaluated again. Reports may be too old.
     pub(in crate::control) fn clusters_changed(&mut self, core: &mut Core) {
-        if !core.ctx.agenda.has_clusters() {
+        let clusters = core.ctx.agenda.pending_clusters().clone();
+        if !clusters.all && clusters.names.is_empty() {
             return;
         }
         if let Some(multikueue) = &self.multikueue {
-            multikueue.age_reports(&mut self.registry, &mut core.ctx);
+            multikueue.age_reports(&clusters, &mut self.registry, &mut core.ctx);
             // The same fleet gives them no further cluster. The end of an exclusion is on the agenda of the Workload.
             let n_changes = self.registry.fleet().n_changes();
             if std::mem::replace(&mut self.n_changes_raced, n_changes) != n_changes {

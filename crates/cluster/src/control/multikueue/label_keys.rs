@@ -66,7 +66,7 @@ pub(super) fn request(worker: &Worker, own: &OwnEntry<'_>, ctx: &mut Context) {
         return;
     }
     let target = worker.target(Subject::Capacity, &Key { namespace: None, name: LOCAL.into() });
-    let (base, waiter) = (capacity.stamp(), Reevaluation::LabelKeys);
+    let (base, waiter) = (capacity.stamp(), Reevaluation::LabelKeysOf(worker.name().into()));
     if !ctx.is_free(&target, &base, &waiter) {
         return;
     }

@@ -525,32 +525,12 @@ impl MultiKueueDispatch {
         self.workers.label_keys_answered(ticket, answer, hub, ctx);
     }
 
-    /// Takes the answer to a write of a report's copy on the hub.
-    pub(crate) fn report_copy_answered(
-        &mut self,
-        ticket: &Ticket,
-        answer: WriteOutcome,
-        ctx: &mut Context,
-    ) {
-        self.workers.report_copy_answered(ticket, answer, ctx);
-    }
-
     /// The uid of the manager's cluster is known.
     pub(crate) fn set_own_cluster(&mut self, uid: &str, ctx: &mut Context) {
         if self.workers.set_own_cluster(uid) {
             ctx.agenda.now(Reevaluation::LabelKeys);
             ctx.agenda.now(Reevaluation::Clusters);
         }
-    }
-
-    /// Leaves clusters out whose reports have no heartbeat any more.
-    pub(crate) fn age_reports(&self, registry: &mut FleetRegistry, ctx: &mut Context) {
-        self.workers.age_reports(registry, ctx);
-    }
-
-    /// Writes copies of reports that differ from what the hub shows.
-    pub(crate) fn write_report_copies(&mut self, registry: &FleetRegistry, ctx: &mut Context) {
-        self.workers.write_report_copies(registry, ctx);
     }
 
     /// Asks workers whose reports go by other labels than flavors name.

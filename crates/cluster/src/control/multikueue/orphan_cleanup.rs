@@ -77,7 +77,7 @@ impl OrphanCleanup {
             let scan = sweep(worker, (hub, incarnation), None, ctx);
             let annotated = hub.registry.is_cleanup_confirmed(name);
             if worker.breaker.recount((name, annotated), &scan) {
-                ctx.agenda.now(Reevaluation::Clusters);
+                ctx.agenda.now(Reevaluation::Cluster(name.clone()));
             }
             ctx.agenda.workloads(scan.orphans.iter().filter_map(|(name, _)| parse_key(name)));
         }
@@ -135,7 +135,7 @@ fn compare(
     if sweep.hub_went_back {
         hub.incarnation.hub_went_back();
     }
-    ctx.agenda.now(Reevaluation::Clusters);
+    ctx.agenda.now(Reevaluation::Cluster(name.into()));
     true
 }
 

@@ -35,7 +35,7 @@ use crate::control::{
     quota_automation::WorkerPresence,
     scheduling::Scheduler,
     time::{engine_time, moved, timestamp},
-    timers::Reevaluation,
+    timers::{NamesToEvaluate, Reevaluation},
     workloads::Workloads,
 };
 
@@ -200,7 +200,7 @@ impl WorkerClusters {
         // The message of each failed attempt differs, and is for the condition alone.
         if known.has_state_of(&connection) {
             worker.set_connection(connection, ctx.now);
-            ctx.agenda.now(Reevaluation::Clusters);
+            ctx.agenda.now(Reevaluation::Cluster(name.into()));
             return false;
         }
         let (active, reason) = (connection.active, connection.reason);
@@ -217,10 +217,10 @@ impl WorkerClusters {
         // Nothing new is sent before it is known what is there.
         registry.set_reached(name, active && worker.lost_since().is_none());
         // The condition names the lists that are missing by then. No watch reports that a list does not end.
-        ctx.agenda.at(after(ctx.now, LISTED_WITHIN), Reevaluation::Clusters);
-        ctx.agenda.now(Reevaluation::Clusters);
+        ctx.agenda.at(after(ctx.now, LISTED_WITHIN), Reevaluation::Cluster(name.into()));
+        ctx.agenda.now(Reevaluation::Cluster(name.into()));
         // Flavors may have changed while the worker was away.
-        ctx.agenda.now(Reevaluation::LabelKeys);
+        ctx.agenda.now(Reevaluation::LabelKeysOf(name.into()));
         true
     }
 
@@ -293,8 +293,13 @@ impl WorkerClusters {
     }
 
     /// Leaves clusters out whose reports have no heartbeat any more, and those that another manager uses with this origin.
-    pub(super) fn age_reports(&self, registry: &mut FleetRegistry, ctx: &mut Context) {
-        for worker in self.workers.values() {
+    pub(super) fn age_reports(
+        &self,
+        clusters: &NamesToEvaluate,
+        registry: &mut FleetRegistry,
+        ctx: &mut Context,
+    ) {
+        for worker in self.workers.values().filter(|one| clusters.includes(one.name())) {
             // A manager of the same origin would take what is sent there for its own.
             let usable = worker.lost_since().is_none() && self.shared_with(worker).is_none();
             registry.set_reached(worker.name(), usable);
@@ -302,7 +307,7 @@ impl WorkerClusters {
             let stale = until.is_some_and(|until| until <= ctx.now);
             registry.fleet_mut().set_stale(worker.id, stale);
             if let Some(until) = until.filter(|_| !stale) {
-                ctx.agenda.at(until, Reevaluation::Clusters);
+                ctx.agenda.at(until, Reevaluation::Cluster(worker.name().into()));
             }
         }
     }
@@ -466,13 +471,14 @@ impl WorkerClusters {
 
     /// Asks workers whose reports go by other labels than flavors name.
     pub(super) fn request_label_keys(&self, flavors: &FlavorsByName, ctx: &mut Context) {
-        if !ctx.agenda.take_label_keys() {
+        let Some(asked) = ctx.agenda.take_label_keys() else {
             return;
-        }
+        };
         let keys = label_keys::label_keys(flavors);
         let (origin, cluster) = (&*self.origin, self.own_cluster.as_deref());
         let own = OwnEntry { origin, cluster, keys: &keys };
-        self.workers.values().for_each(|worker| label_keys::request(worker, &own, ctx));
+        let workers = self.workers.values().filter(|worker| asked.includes(worker.name()));
+        workers.for_each(|worker| label_keys::request(worker, &own, ctx));
     }
 
     fn read_report(
@@ -493,8 +499,8 @@ impl WorkerClusters {
         registry.fleet_mut().set_report_awaited(worker.id, object_exists && report.is_none());
         let report = report.map(|capacity| index::capacity_report(scheduler.names_mut(), capacity));
         registry.fleet_mut().set_report(worker.id, report);
-        ctx.agenda.now(Reevaluation::LabelKeys);
-        ctx.agenda.now(Reevaluation::Clusters);
+        ctx.agenda.now(Reevaluation::LabelKeysOf(name.into()));
+        ctx.agenda.now(Reevaluation::Cluster(name.into()));
     }
 
     fn worker_mut(
@@ -513,6 +519,6 @@ impl WorkerClusters {
 fn note_reached(worker: &mut Worker, registry: &mut FleetRegistry, ctx: &mut Context) {
     if worker.is_reached_again() {
         registry.set_reached(worker.name(), true);
-        ctx.agenda.now(Reevaluation::Clusters);
+        ctx.agenda.now(Reevaluation::Cluster(worker.name().into()));
     }
 }

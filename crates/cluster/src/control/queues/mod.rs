@@ -35,7 +35,7 @@ use super::{
     outbox::{Subject, Ticket, Tracked, upsert},
     quota_automation::HubQueue,
     scheduling::Scheduler,
-    timers::{Agenda, QueuesToEvaluate, Reevaluation},
+    timers::{Agenda, NamesToEvaluate, Reevaluation},
     workloads::{StopPolicy, WorkloadChange},
 };
 use crate::control::{key_map::KeyMap, key_set::KeySet};
@@ -288,7 +288,7 @@ impl Queues {
     /// Adds to `measured` the Cohorts above the ClusterQueues that it counts.
     fn evaluate_marked(
         &mut self,
-        marked: QueuesToEvaluate,
+        marked: NamesToEvaluate,
         measured: &mut BTreeSet<String>,
         scheduler: &Scheduler,
         ctx: &mut Context,

@@ -177,3 +177,28 @@ fn a_change_of_a_connection_has_evaluated_what_is_on_that_worker() {
         assert!(listed.len() <= on_first.len() + 1, "and nothing else: {listed:?}");
     }
 }
+
+/// The MultiKueueClusters that the next decision looks at; `None` for all.
+fn clusters_due(control: &ManagerControl) -> Option<Vec<&str>> {
+    let clusters = control.core.ctx.agenda.pending_clusters();
+    let names = clusters.names.iter().map(|name| &**name).collect();
+    (!clusters.all).then_some(names)
+}
+
+#[test]
+fn a_report_has_its_own_cluster_evaluated() {
+    let mut control = of_many(5, 10, 7);
+    assert_eq!(clusters_due(&control), Some(vec![]));
+    let report = json!({
+        "metadata": {"name": "local", "resourceVersion": "70"},
+        "status": {"protocol": 1, "asOf": "60", "reportedAt": "1970-01-01T00:00:00.000000Z"},
+    });
+    let report = || WorkerInput::Capacity(Change::Apply(shared(report.clone())));
+    control.observe(of_worker(3, report()), NOW);
+    assert_eq!(clusters_due(&control), Some(vec!["worker-3"]));
+    control.decide(NOW);
+    assert_eq!(clusters_due(&control), Some(vec![]));
+
+    control.observe(of_worker(4, link(false)), NOW);
+    assert_eq!(clusters_due(&control), Some(vec!["worker-4"]));
+}

@@ -32,12 +32,16 @@ pub enum Reevaluation {
     Queue(Box<str>),
     /// The status of all Cohorts.
     Cohorts,
-    /// Conditions of MultiKueueClusters and AdmissionChecks.
+    /// Conditions of MultiKueueClusters and AdmissionChecks, and whether reports count.
     Clusters,
+    /// The same of one MultiKueueCluster, and of AdmissionChecks.
+    Cluster(Box<str>),
     /// Conditions of AdmissionChecks of the provisioning controller.
     ProvisioningChecks,
     /// The node labels that workers report by.
     LabelKeys,
+    /// The node labels that a worker reports by.
+    LabelKeysOf(Box<str>),
     /// The nodes of an agent's cluster.
     Capacity,
     /// Capacity reports, an agent's own or the copies on the hub. They are compared at each decision; this only wakes.
@@ -50,12 +54,23 @@ pub enum Reevaluation {
     GarbageCollection,
 }
 
-/// Queues whose status is evaluated.
-#[derive(Debug, Default)]
-pub(crate) struct QueuesToEvaluate {
+/// Objects of a kind that are evaluated: queues, workers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct NamesToEvaluate {
     pub(crate) all: bool,
-    /// ClusterQueues.
     pub(crate) names: BTreeSet<Box<str>>,
+}
+
+impl NamesToEvaluate {
+    /// Whether an object is evaluated.
+    pub(crate) fn includes(&self, name: &str) -> bool {
+        self.all || self.names.contains(name)
+    }
+
+    fn take(&mut self) -> Option<Self> {
+        let taken = std::mem::take(self);
+        (taken.all || !taken.names.is_empty()).then_some(taken)
+    }
 }
 
 /// Reevaluations that were asked for and not done yet.
@@ -68,12 +83,12 @@ pub(crate) struct Agenda {
     elastic_pods: BTreeSet<Key>,
     terminating_pods: BTreeSet<Key>,
     leaving_pods: BTreeSet<Key>,
-    queues: QueuesToEvaluate,
+    queues: NamesToEvaluate,
     fleet: bool,
     cohorts: bool,
-    clusters: bool,
+    clusters: NamesToEvaluate,
     provisioning_checks: bool,
-    label_keys: bool,
+    label_keys: NamesToEvaluate,
     capacity: bool,
     later: BTreeMap<Timestamp, BTreeSet<Reevaluation>>,
 }
@@ -109,9 +124,15 @@ impl Agenda {
                 self.queues.names.insert(name);
             }
             Reevaluation::Cohorts => self.cohorts = true,
-            Reevaluation::Clusters => self.clusters = true,
+            Reevaluation::Clusters => self.clusters.all = true,
+            Reevaluation::Cluster(name) => {
+                self.clusters.names.insert(name);
+            }
             Reevaluation::ProvisioningChecks => self.provisioning_checks = true,
-            Reevaluation::LabelKeys => self.label_keys = true,
+            Reevaluation::LabelKeys => self.label_keys.all = true,
+            Reevaluation::LabelKeysOf(name) => {
+                self.label_keys.names.insert(name);
+            }
             Reevaluation::Capacity => self.capacity = true,
             Reevaluation::Report
             | Reevaluation::ManagerQuota
@@ -207,9 +228,8 @@ impl Agenda {
     }
 
     /// `None` if there is no queue to evaluate.
-    pub(crate) fn take_queues(&mut self) -> Option<QueuesToEvaluate> {
-        let queues = std::mem::take(&mut self.queues);
-        (queues.all || !queues.names.is_empty()).then_some(queues)
+    pub(crate) fn take_queues(&mut self) -> Option<NamesToEvaluate> {
+        self.queues.take()
     }
 
     pub(crate) fn take_cohorts(&mut self) -> bool {
@@ -220,21 +240,23 @@ impl Agenda {
         std::mem::take(&mut self.fleet)
     }
 
-    /// Whether clusters are to be evaluated.
-    pub(crate) fn has_clusters(&self) -> bool {
-        self.clusters
+    /// Clusters to be evaluated, without taking them.
+    pub(crate) fn pending_clusters(&self) -> &NamesToEvaluate {
+        &self.clusters
     }
 
-    pub(crate) fn take_clusters(&mut self) -> bool {
-        std::mem::take(&mut self.clusters)
+    /// `None` if there is no cluster to evaluate.
+    pub(crate) fn take_clusters(&mut self) -> Option<NamesToEvaluate> {
+        self.clusters.take()
     }
 
     pub(crate) fn take_provisioning_checks(&mut self) -> bool {
         std::mem::take(&mut self.provisioning_checks)
     }
 
-    pub(crate) fn take_label_keys(&mut self) -> bool {
-        std::mem::take(&mut self.label_keys)
+    /// `None` if no worker is to be asked for other labels.
+    pub(crate) fn take_label_keys(&mut self) -> Option<NamesToEvaluate> {
+        self.label_keys.take()
     }
 
     pub(crate) fn take_capacity(&mut self) -> bool {

@@ -5,6 +5,6 @@ mod deadlines;
 
 pub use self::agenda::Reevaluation;
 pub(crate) use self::{
-    agenda::{Agenda, QueuesToEvaluate},
+    agenda::{Agenda, NamesToEvaluate},
     deadlines::Deadlines,
 };
