@@ -65,7 +65,8 @@ impl InputSource for AgentInput {
 }
 
 /// An input that was not sent: control has ended, or its queue is full.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("control has ended, or the queue of the source is full")]
 pub struct NotSent;
 
 /// An input that waits, or was taken for a batch.
