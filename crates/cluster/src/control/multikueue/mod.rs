@@ -24,7 +24,7 @@
 //! | `grants`, `lease_state`, `exactly_once` | leases of workers, and what they mean for a Workload |
 //! | `orphan_cleanup`, `breaker` | copies of unknown Workloads, and when their deletion waits for a user |
 //! | `unregistered` | Events about workers without a MultiKueueCluster |
-//! | `report_copies`, `label_keys` | capacity reports on the hub, and the labels that workers report by |
+//! | `worker_reports`, `report_copies`, `label_keys` | capacity reports: their age, their copies on the hub, and the labels that workers report by |
 
 mod admitted_work;
 mod adopted_result;
@@ -64,6 +64,7 @@ mod view;
 mod worker;
 mod worker_changes;
 mod worker_clusters;
+mod worker_reports;
 mod worker_writes;
 
 use std::{collections::BTreeSet, time::Duration};

@@ -16,13 +16,11 @@ use runtime::{
 };
 use serde_json::json;
 
-use super::MultiKueueDispatch;
 use crate::control::{
     capacity::same,
     context::Context,
-    fleet::FleetRegistry,
-    outbox::{Intent, Purpose, Stamp, Subject, Target, Ticket, Tracked, after, decode},
-    timers::{NamesToEvaluate, Reevaluation},
+    outbox::{Intent, Purpose, Stamp, Subject, Target, Tracked, after, decode},
+    timers::Reevaluation,
 };
 
 /// The least time between two copies of one report.
@@ -43,33 +41,6 @@ pub(super) struct ReportCopy {
     not_before: Option<Timestamp>,
     /// When it was last written.
     written_at: Option<Timestamp>,
-}
-
-impl MultiKueueDispatch {
-    /// Takes the answer to a write of a report's copy on the hub.
-    pub(crate) fn report_copy_answered(
-        &mut self,
-        ticket: &Ticket,
-        answer: WriteOutcome,
-        ctx: &mut Context,
-    ) {
-        self.workers.report_copy_answered(ticket, answer, ctx);
-    }
-
-    /// Leaves clusters out whose reports have no heartbeat any more.
-    pub(crate) fn age_reports(
-        &self,
-        clusters: &NamesToEvaluate,
-        registry: &mut FleetRegistry,
-        ctx: &mut Context,
-    ) {
-        self.workers.age_reports(clusters, registry, ctx);
-    }
-
-    /// Writes copies of reports that differ from what the hub shows.
-    pub(crate) fn write_report_copies(&mut self, registry: &FleetRegistry, ctx: &mut Context) {
-        self.workers.write_report_copies(registry, ctx);
-    }
 }
 
 impl ReportCopy {
