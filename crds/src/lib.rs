@@ -13,6 +13,7 @@
 //! | [`schema`], [`go_duration`] | schemas that fields of several kinds share; durations as Go writes them |
 //! | `shared_by_text`, `shared_fields`, `shared_maps`, `shared_parts`, `shared_pod_spec` | equal parts of objects that memory holds once |
 //! | `stored_time` | times as an API server stores them |
+//! | [`worker_drain`] | the drain that annotations of a MultiKueueCluster ask for |
 //!
 //! Invariant: types are total. Every object that an API server may hold decodes; limits belong to the schema, cross-field
 //! rules to CEL or the webhooks.
@@ -41,3 +42,4 @@ pub mod v1alpha1;
 pub mod v1beta1;
 pub mod v1beta2;
 pub mod validation;
+pub mod worker_drain;

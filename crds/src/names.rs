@@ -274,6 +274,12 @@ pub mod annotations {
         ASSIGNMENT = "sluice.dev/assignment";
         /// `confirmed` on a MultiKueueCluster allows the deletion of objects on the worker that the manager does not know.
         CLEANUP = "sluice.dev/cleanup";
+        /// `true` on a MultiKueueCluster: it is drained,
+        DRAIN = "sluice.dev/drain";
+        /// from when until when, as `FROM/UNTIL`,
+        DRAIN_WINDOW = "sluice.dev/drain-window";
+        /// and when running work is withdrawn.
+        DRAIN_DEADLINE = "sluice.dev/drain-deadline";
         /// The cluster that a MultiKueueCluster leads to, by the uid of its namespace kube-system.
         CLUSTER_UID = "sluice.dev/cluster-uid";
         /// The manager cluster that `sluicectl join` made an object of a worker for, by the uid of its namespace kube-system.
@@ -374,6 +380,8 @@ pub mod conditions {
         CERTIFICATE_EXPIRING = "sluice.dev/CertificateExpiring";
         /// The token of a MultiKueueCluster expires soon, or has expired.
         TOKEN_EXPIRING = "sluice.dev/TokenExpiring";
+        /// The annotations of a MultiKueueCluster about its drain have no meaning.
+        DRAIN_INVALID = "sluice.dev/DrainInvalid";
         /// A worker refuses a remote copy.
         REFUSED = "sluice.dev/Refused";
         /// Pods of a dispatched Workload cannot start.

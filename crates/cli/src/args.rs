@@ -4,8 +4,9 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
+use crds::worker_drain::DrainWindow;
 
-use crate::output::OutputFormat;
+use crate::{drain::window_argument, output::OutputFormat};
 
 /// The namespace of manager and agent.
 const NAMESPACE: &str = "kueue-system";
@@ -155,8 +156,12 @@ pub struct DrainArgs {
     /// it, running work ends by itself.
     #[arg(long)]
     pub deadline: Option<String>,
+    /// Drain from a time until another one, as FROM/UNTIL (2026-12-01T22:00:00Z/2026-12-02T04:00:00Z); one of both may be missing.
+    /// A deadline that is a duration counts from the beginning.
+    #[arg(long, value_parser = window_argument)]
+    pub window: Option<DrainWindow>,
     /// Wait until no work is there.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "window")]
     pub wait: bool,
     /// How long to wait.
     #[arg(long, default_value = "1h", value_parser = duration)]
@@ -326,6 +331,8 @@ mod tests {
             "sluicectl leave east --deadline 5m",
             "sluicectl join east --token-duration 1h --permanent-token",
             "sluicectl drain east --timeout soon",
+            "sluicectl drain east --window tonight",
+            "sluicectl drain east --wait --window 2026-12-01T22:00:00Z/",
             "sluicectl top -o xml",
             "sluicectl logs train --pod a --all-pods",
             "sluicectl logs train -c a --all-containers",

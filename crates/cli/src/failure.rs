@@ -1,5 +1,7 @@
 //! Errors of commands, and the exit code of each (docs/sluicectl.md).
 
+use crds::worker_drain::DrainParseFailure;
+
 use crate::{
     access::AccessFailure,
     dr::RebuildFailure,
@@ -40,6 +42,9 @@ pub enum CommandFailure {
     /// The deadline on the command line is none.
     #[error(transparent)]
     Deadline(#[from] DeadlineParseFailure),
+    /// A deadline and a window contradict each other.
+    #[error(transparent)]
+    Window(#[from] DrainParseFailure),
     /// A file of the command line cannot be read.
     #[error("cannot read {file}: {reason}")]
     File {
@@ -87,7 +92,7 @@ impl CommandFailure {
             | Self::File { .. }
             | Self::NoWorkload(_) => FAILED,
             Self::Logs(failure) => of_logs(failure),
-            Self::Name(_) | Self::Deadline(_) | Self::NoWorker => USAGE,
+            Self::Name(_) | Self::Deadline(_) | Self::Window(_) | Self::NoWorker => USAGE,
             Self::Drain(failure) => of_drain(failure),
             Self::Rebuild(failure) => of_rebuild(failure),
             Self::Fence(failure) => of_fence(failure),

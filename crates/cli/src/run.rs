@@ -4,7 +4,10 @@ use std::path::Path;
 
 use clap::CommandFactory;
 use config::declared_kinds::declared_kinds;
-use crds::v1beta2::{ClusterQueue, LocalQueue, MultiKueueCluster, Workload};
+use crds::{
+    v1beta2::{ClusterQueue, LocalQueue, MultiKueueCluster, Workload},
+    worker_drain::DrainWindow,
+};
 use jiff::Timestamp;
 use jobs::Kinds;
 use k8s_openapi::api::{batch::v1::Job, events::v1::Event};
@@ -215,19 +218,39 @@ async fn run_drain(
     args: &DrainArgs,
     print: &(dyn Fn(&str) + Sync),
 ) -> Result<(), CommandFailure> {
+    if let Some(window) = args.window {
+        return run_drain_in(client, args, window, print).await;
+    }
     let deadline = deadline(args.deadline.as_deref())?;
     change_drain(client, &args.cluster, DrainOrder::Drain { deadline }, print).await?;
     let left = drain::work_on(client, &args.cluster).await?;
-    let until = match deadline {
-        Some(deadline) => format!("withdrawn at {deadline}"),
-        None => "not withdrawn".to_owned(),
-    };
+    let until = withdrawal(deadline);
     print(&format!("{} on {}, {until}\n", counted(left.len(), "Workload"), args.cluster));
     if args.wait {
         drain::wait_until_empty(client, &args.cluster, args.timeout).await?;
         print(&format!("{} is drained\n", args.cluster));
     }
     Ok(())
+}
+
+async fn run_drain_in(
+    client: &Client,
+    args: &DrainArgs,
+    window: DrainWindow,
+    print: &(dyn Fn(&str) + Sync),
+) -> Result<(), CommandFailure> {
+    let deadline: Option<DeadlineArgument> =
+        args.deadline.as_deref().map(str::parse).transpose()?;
+    let drain = drain::drain_in(window, deadline, Timestamp::now())?;
+    let line = drain::schedule(client, &args.cluster, &drain).await?;
+    let until = withdrawal(drain.deadline);
+    print(&format!("{line}; running work is {until}\n"));
+    Ok(())
+}
+
+/// What becomes of running work.
+fn withdrawal(deadline: Option<Timestamp>) -> String {
+    deadline.map_or("not withdrawn".to_owned(), |deadline| format!("withdrawn at {deadline}"))
 }
 
 async fn run_fence(

@@ -120,6 +120,18 @@ impl PlacementPolicy {
         self.preference(cluster).filter(|one| one.draining)?.drain_deadline
     }
 
+    /// Drains a cluster, also if the policy itself does. The earlier deadline counts.
+    pub fn drain(&mut self, cluster: ClusterId, deadline: Option<Time>) {
+        if self.preference(cluster).is_none() {
+            self.clusters.push(ClusterPreference::of(cluster));
+        }
+        for one in self.clusters.iter_mut().filter(|one| one.cluster == cluster) {
+            let own = one.drain_deadline.filter(|_| one.draining);
+            one.drain_deadline = own.into_iter().chain(deadline).min();
+            one.draining = true;
+        }
+    }
+
     /// Whether a cluster is drained.
     pub(crate) fn draining(&self, cluster: ClusterId) -> bool {
         self.preference(cluster).is_some_and(|one| one.draining)

@@ -67,6 +67,8 @@ names! {
     TOKEN_EXPIRING = "TokenExpiring";
     /// A token has expired.
     TOKEN_EXPIRED = "TokenExpired";
+    /// The annotations of a MultiKueueCluster about its drain have no meaning.
+    INVALID_DRAIN = "InvalidDrain";
     /// A worker does not run jobs of this kind.
     KIND_NOT_ALLOWED = "KindNotAllowed";
     /// The grant of a clone has ended: it is stopped and never starts again.

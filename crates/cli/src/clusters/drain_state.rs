@@ -1,4 +1,5 @@
-//! Which MultiKueueConfigs dispatch to a worker, and whether their policies drain it (docs/reference/dispatch.md §3).
+//! Which MultiKueueConfigs dispatch to a worker, and whether their policies or its annotations drain it
+//! (docs/reference/dispatch.md §3).
 
 use std::collections::BTreeMap;
 
@@ -7,7 +8,9 @@ use crds::{
     names::annotations::POLICY,
     v1alpha1::DispatchPolicy,
     v1beta2::{MultiKueueCluster, MultiKueueConfig},
+    worker_drain::WorkerDrain,
 };
+use jiff::Timestamp;
 use serde::Serialize;
 
 /// A drain of a worker.
@@ -19,15 +22,59 @@ pub struct DrainState {
     /// The earliest time at which running work is withdrawn; absent if it may run to its end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline: Option<String>,
+    /// The drain that annotations of the worker ask for, until its end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub annotated: Option<AnnotatedDrain>,
+}
+
+/// A drain by annotations.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AnnotatedDrain {
+    /// Whether it holds now.
+    pub holds: bool,
+    /// When it begins, if it has a beginning.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// When it ends, if it has an end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
+    /// When running work is withdrawn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<String>,
+    /// Why the annotations have no meaning.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub invalid: Option<String>,
+}
+
+impl AnnotatedDrain {
+    fn of(cluster: &MultiKueueCluster, now: Timestamp) -> Option<Self> {
+        let drain = match WorkerDrain::read(&cluster.metadata) {
+            Ok(drain) => drain?,
+            Err(failure) => {
+                return Some(Self { invalid: Some(failure.to_string()), ..Self::default() });
+            }
+        };
+        let WorkerDrain { window, deadline } = drain;
+        let is_over = window.until.is_some_and(|until| until <= now);
+        let text = |time: Option<Timestamp>| time.map(|one| one.to_string());
+        let holds = window.holds(now);
+        let (from, until) = (text(window.from), text(window.until));
+        let drain = Self { holds, from, until, deadline: text(deadline), invalid: None };
+        (!is_over).then_some(drain)
+    }
 }
 
 impl DrainState {
-    /// The drain of a worker by the policies of these configurations.
+    /// The drain of a worker by its annotations, and by the policies of these configurations.
     pub(super) fn of(
-        cluster: &str,
+        worker: &MultiKueueCluster,
         configs: &[&MultiKueueConfig],
         policies: &[DispatchPolicy],
+        now: Timestamp,
     ) -> Option<Self> {
+        let annotated = AnnotatedDrain::of(worker, now);
+        let cluster = worker.metadata.name.as_deref().unwrap_or_default();
         let (mut names, mut deadlines) = (Vec::new(), Vec::new());
         for policy in configs.iter().filter_map(|config| policy_of(config, policies)) {
             let entry = policy.spec.clusters.iter().find(|one| one.name == cluster);
@@ -37,8 +84,22 @@ impl DrainState {
         }
         names.dedup();
         deadlines.retain(|deadline| !deadline.is_empty());
-        let drain = Self { policies: names, deadline: deadlines.into_iter().min() };
-        (!drain.policies.is_empty()).then_some(drain)
+        deadlines.extend(
+            annotated.iter().filter(|one| one.holds).filter_map(|one| one.deadline.clone()),
+        );
+        let drain = Self { policies: names, deadline: deadlines.into_iter().min(), annotated };
+        (!drain.policies.is_empty() || drain.annotated.is_some()).then_some(drain)
+    }
+
+    /// When work is withdrawn, or what the annotations lack or wait for.
+    pub(super) fn text(&self) -> String {
+        let holds =
+            !self.policies.is_empty() || self.annotated.as_ref().is_some_and(|one| one.holds);
+        match &self.annotated {
+            Some(annotated) if annotated.invalid.is_some() && !holds => "invalid".to_owned(),
+            Some(AnnotatedDrain { from: Some(from), .. }) if !holds => format!("from {from}"),
+            _ => self.deadline.clone().unwrap_or_else(|| "no deadline".to_owned()),
+        }
     }
 }
 

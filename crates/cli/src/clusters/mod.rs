@@ -18,7 +18,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 pub use capacity::{CapacitySummary, ReportedResource};
-pub use drain_state::{DrainState, matches, policy_of, serves};
+pub use drain_state::{AnnotatedDrain, DrainState, matches, policy_of, serves};
 
 use crate::drain::holds_work_on;
 
@@ -58,7 +58,7 @@ pub struct ClusterSummary {
     pub message: String,
     /// MultiKueueConfigs that dispatch to the worker.
     pub configs: Vec<String>,
-    /// Whether the worker is drained, and until when.
+    /// Whether the worker is drained or about to be, and when its work is withdrawn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drain: Option<DrainState>,
     /// The last report.
@@ -100,7 +100,7 @@ impl ClusterSummary {
             reason: text(|one| &one.reason).unwrap_or_default(),
             message: text(|one| &one.message).unwrap_or_default(),
             configs: serving.iter().filter_map(|config| config.metadata.name.clone()).collect(),
-            drain: DrainState::of(&name, &serving, &objects.policies),
+            drain: DrainState::of(cluster, &serving, &objects.policies, now),
             capacity: report.map(|report| CapacitySummary::of(report, now)),
             workloads: objects.workloads.iter().filter(|one| holds_work_on(one, &name)).count(),
             token_expires: annotations.and_then(|all| all.get(TOKEN_EXPIRES)).cloned(),

@@ -204,3 +204,27 @@ fn without_clusters_the_text_names_the_next_command() {
     "#]]
     .assert_eq(&none.text(false));
 }
+
+#[test]
+fn a_drain_by_annotations_is_shown_until_its_end() {
+    let shown = |annotations: Value| {
+        let mut objects = objects();
+        let annotations = serde_json::from_value(annotations).expect("annotations");
+        objects.clusters[1].metadata.annotations = Some(annotations);
+        let list = ClusterList::of(&objects, "2026-11-24T12:00:00Z".parse().expect("a time"));
+        let drain = list.clusters[0].drain.as_ref();
+        drain.map(|one| (one.text(), one.annotated.as_ref().is_some_and(|one| one.holds)))
+    };
+    let at = |hour: u32| format!("2026-11-24T{hour}:00:00Z");
+    let in_window = |from: u32, until: u32| {
+        json!({"sluice.dev/drain": "true", "sluice.dev/drain-deadline": "30m",
+            "sluice.dev/drain-window": format!("{}/{}", at(from), at(until))})
+    };
+    let text = |text: &str, holds: bool| Some((text.to_owned(), holds));
+    assert_eq!(shown(json!({})), None);
+    assert_eq!(shown(json!({"sluice.dev/drain": "true"})), text("no deadline", true));
+    assert_eq!(shown(in_window(13, 14)), text("from 2026-11-24T13:00:00Z", false));
+    assert_eq!(shown(in_window(12, 14)), text("2026-11-24T12:30:00Z", true));
+    assert_eq!(shown(in_window(10, 12)), None, "it is over");
+    assert_eq!(shown(json!({"sluice.dev/drain": "yes"})), text("invalid", false));
+}

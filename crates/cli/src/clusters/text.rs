@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{CapacitySummary, ClusterList, ClusterSummary};
+use super::{CapacitySummary, ClusterList, ClusterSummary, DrainState};
 use crate::{
     amounts::short,
     output::HumanText,
@@ -74,10 +74,7 @@ impl ClusterSummary {
     }
 
     fn drain_text(&self) -> String {
-        match &self.drain {
-            None => String::new(),
-            Some(drain) => drain.deadline.clone().unwrap_or_else(|| "no deadline".to_owned()),
-        }
+        self.drain.as_ref().map(DrainState::text).unwrap_or_default()
     }
 }
 

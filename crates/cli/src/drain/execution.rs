@@ -15,7 +15,7 @@ use kube::{
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::{DrainOrder, PolicyChange, PolicyObject, holds_work_on, plan};
+use super::{DrainOrder, PolicyChange, PolicyObject, holds_work_on, plan, window};
 use crate::amounts::counted;
 use crate::requests::{RequestFailure, find, list_all};
 
@@ -122,6 +122,9 @@ async fn change_policies(
     let mut lines = Vec::new();
     for change in plan(&cluster, &configs, &policies, order)? {
         lines.push(write(client, &change).await?);
+    }
+    if order == DrainOrder::End {
+        lines.extend(window::end(client, &cluster).await?);
     }
     Ok(lines)
 }

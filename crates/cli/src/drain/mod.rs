@@ -1,11 +1,12 @@
-//! `cordon`, `drain` and `uncordon`: a worker is drained by the DispatchPolicies of the MultiKueueConfigs that dispatch to it
-//! (docs/reference/dispatch.md §3).
+//! `cordon`, `drain` and `uncordon`: a worker is drained by the DispatchPolicies of the MultiKueueConfigs that dispatch to it, and in a
+//! window by annotations of its MultiKueueCluster (docs/reference/dispatch.md §3).
 //!
 //! [`plan`] decides which policies change, [`order`] and [`wait_until_empty`] read and write.
 
 mod deadline;
 mod execution;
 mod policy_change;
+mod window;
 
 use crds::{meta::is_true, names::conditions::FINISHED, v1beta2::Workload};
 use jiff::Timestamp;
@@ -13,6 +14,7 @@ use jiff::Timestamp;
 pub use deadline::{DeadlineArgument, DeadlineParseFailure};
 pub use execution::{DrainFailure, order, wait_until_empty, work_on};
 pub use policy_change::{PolicyChange, PolicyObject, plan};
+pub use window::{drain_in, schedule, window_argument};
 
 /// What is wanted of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

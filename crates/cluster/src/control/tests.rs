@@ -21,6 +21,7 @@ mod credentials;
 mod cycles;
 mod dead_agent;
 mod dispatched;
+mod drains;
 mod elastic_copies;
 mod elastic_pods;
 mod ended_queues;

@@ -20,7 +20,7 @@ use provisioning::active::parameters_name;
 use runtime::{watch::Key, write::Write};
 use serde_json::json;
 
-use super::credentials::CredentialExpiries;
+use super::{credentials::CredentialExpiries, drains::WorkerDrains};
 use crate::control::{
     context::Context,
     key_map::KeyMap,
@@ -41,7 +41,7 @@ type Clusters = KeyMap<Box<str>, Tracked<MultiKueueCluster>>;
 pub(super) fn write_cluster(
     name: &str,
     tracked: &Tracked<MultiKueueCluster>,
-    (active, credentials): (&ActiveCondition, &CredentialExpiries),
+    (active, (credentials, drains)): (&ActiveCondition, (&CredentialExpiries, &WorkerDrains)),
     ctx: &mut Context,
 ) {
     let subject = (Subject::MultiKueueCluster, Purpose::ClusterCondition);
@@ -52,6 +52,7 @@ pub(super) fn write_cluster(
     let (before, generation) = (&object.status, object.metadata.generation);
     let mut conditions = with_active(&before.conditions, active, generation, ctx);
     credentials.set_condition(name, &mut conditions, stamp(generation, ctx));
+    drains.set_condition(name, &mut conditions, stamp(generation, ctx));
     let after = MultiKueueClusterStatus { conditions };
     ctx.outbox.submit_status::<MultiKueueCluster, _>(intent, before, &after);
 }

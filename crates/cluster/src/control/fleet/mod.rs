@@ -12,6 +12,7 @@
 //! | `fences` | the record about a worker that its leases depend on |
 //! | `guarantees` | Workloads that ask for ExactlyOnce themselves |
 //! | `credentials` | when credentials of kubeconfigs expire |
+//! | `drains` | drains by annotations of MultiKueueClusters |
 //! | `conditions` | conditions of MultiKueueClusters and AdmissionChecks |
 //! | `worker_statuses` | the conditions of workers per ClusterQueue, as metrics show them |
 
@@ -19,6 +20,7 @@ mod claims;
 mod conditions;
 mod connections;
 mod credentials;
+mod drains;
 mod fences;
 mod guarantees;
 mod policy;
@@ -54,6 +56,7 @@ pub(crate) use self::worker_statuses::StatusScope;
 use self::{
     connections::{Connections, WorkerNames},
     credentials::CredentialExpiries,
+    drains::WorkerDrains,
     guarantees::WantedGuarantees,
     policy::{default_policy, read_policy},
     worker_statuses::WorkerStatuses,
@@ -101,6 +104,7 @@ pub(crate) struct FleetRegistry {
     checks: KeyMap<Box<str>, Tracked<AdmissionCheck>>,
     connections: Connections,
     credentials: CredentialExpiries,
+    drains: WorkerDrains,
     guarantees: WantedGuarantees,
     /// The last record about each worker, which outlives its MultiKueueCluster.
     records: KeyMap<Box<str>, FenceRecord>,
@@ -148,6 +152,7 @@ impl FleetRegistry {
         let relabelled = self.fleet.set_labels(id, labels);
         ctx.measurements.push(measured(name, object.as_deref()));
         self.note_record(name, object.as_deref());
+        self.drains.observe(name, object.as_ref(), ctx);
         let status = self.active_status_of(name);
         upsert(&mut self.clusters, name.into(), object);
         self.note_status(name, status);
@@ -336,7 +341,8 @@ impl FleetRegistry {
                 conditions::remove_confirmation(name, tracked, ctx);
             }
             if let Some(active) = active(name, ctx.now, annotated) {
-                conditions::write_cluster(name, tracked, (&active, &self.credentials), ctx);
+                let reports = (&self.credentials, &self.drains);
+                conditions::write_cluster(name, tracked, (&active, reports), ctx);
             }
         }
         for (name, tracked) in &self.checks {
@@ -430,9 +436,18 @@ impl FleetRegistry {
         std::mem::take(&mut self.configs_changed)
     }
 
+    /// Begins and ends drains by annotations. Returns whether any did, or has another deadline.
+    pub(crate) fn advance_drains(&mut self, now: Timestamp, agenda: &mut Agenda) -> bool {
+        let changed = self.drains.advance(now, agenda);
+        if changed {
+            self.configure(agenda);
+        }
+        changed
+    }
+
     /// Sets every MultiKueueConfig of the fleet: the clusters that it lists, those that its policy selects, and the policy.
     fn configure(&mut self, agenda: &mut Agenda) {
-        let Self { clusters, fleet, configs, policies, configs_changed, statuses, .. } = self;
+        let Self { clusters, fleet, configs, policies, drains, configs_changed, statuses, .. } = self;
         for (name, config) in &*configs {
             let policy = policy_of(config, policies);
             let selector = policy.and_then(|policy| policy.spec.cluster_selector.as_ref());
@@ -449,7 +464,8 @@ impl FleetRegistry {
                 }
             }
             let policy = policy.map(|policy| read_policy(policy, fleet));
-            let policy = policy.unwrap_or_else(default_policy);
+            let mut policy = policy.unwrap_or_else(default_policy);
+            drains.apply(&mut policy, fleet);
             let differs = !fleet.clusters_of(name).eq(ids.iter().map(|id| fleet.name(*id)));
             // One that is made again may have fewer than before.
             *configs_changed |= differs || !fleet.has_config(name);

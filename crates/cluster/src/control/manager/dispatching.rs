@@ -358,11 +358,16 @@ impl Dispatching {
         ctx.agenda.workloads(jobs.orphaned_workloads().cloned());
     }
 
-    /// More clusters may race for Workloads, or fewer: those are evaluated again. Reports may be too old.
+    /// More clusters may race for Workloads, or fewer: those are evaluated again. Reports may be too old, and windows of drains
+    /// open or close.
     pub(in crate::control) fn clusters_changed(&mut self, core: &mut Core) {
         let clusters = core.ctx.agenda.pending_clusters().clone();
         if !clusters.all && clusters.names.is_empty() {
             return;
+        }
+        if self.registry.advance_drains(core.ctx.now, &mut core.ctx.agenda) {
+            core.evaluate_all_workloads();
+            core.scheduler.request_cycle();
         }
         if let Some(multikueue) = &self.multikueue {
             multikueue.age_reports(&clusters, &mut self.registry, &mut core.ctx);

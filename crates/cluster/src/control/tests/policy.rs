@@ -8,7 +8,7 @@ use super::{
 };
 
 /// A manager with a Workload that runs on `east`, under a policy of this spec.
-fn running_under(policy: &Value) -> ManagerControl {
+pub(super) fn running_under(policy: &Value) -> ManagerControl {
     let mut control = dispatching(&hub_job("20", false, &json!({})), &[hub_workload()]);
     let (clone, copy) = copies();
     connect(&mut control, vec![clone], vec![copy]);
@@ -24,7 +24,7 @@ fn running_under(policy: &Value) -> ManagerControl {
 }
 
 /// The body of the write that dispatches the Workload again, if there is one.
-fn retried(control: &mut ManagerControl, now: Timestamp) -> Option<String> {
+pub(super) fn retried(control: &mut ManagerControl, now: Timestamp) -> Option<String> {
     let step = control.decide(now);
     let order = step.orders.iter().find(|one| one.ticket.purpose == Purpose::Retry)?;
     Some(String::from_utf8_lossy(order.write.request().body()).into_owned())
