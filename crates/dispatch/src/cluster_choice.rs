@@ -246,8 +246,11 @@ impl Fleet {
         if cluster.stale {
             return Err(ClusterRefusal::StaleReport);
         }
-        if let Some(version) = report.other_protocol {
-            return Err(ClusterRefusal::OtherProtocol(version));
+        if let Some(version) = report.unserved_protocol {
+            return Err(ClusterRefusal::UnservedProtocol(version));
+        }
+        if let Some(mode) = &report.unknown_mode {
+            return Err(ClusterRefusal::UnknownMode(mode.clone()));
         }
         if !policy.draining(id) && !report.kinds.contains(&request.kind) {
             return Err(ClusterRefusal::KindNotSupported(request.kind.clone()));

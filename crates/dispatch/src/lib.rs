@@ -49,7 +49,9 @@ pub mod workload;
 
 pub use admission_check::{CheckStatus, ClusterAvailability, bad_config, check_status};
 pub use assigned_workload::{AssignedPodSet, AssignedWorkload};
-pub use capacity_report::{CapacityReport, NodeClassCapacity, PROTOCOL, WorkerMode};
+pub use capacity_report::{
+    CapacityReport, NodeClassCapacity, PROTOCOL, WorkerMode, unserved_protocol,
+};
 pub use checkpoint::CheckpointCluster;
 pub use cluster_choice::PlacementRequest;
 pub use cluster_race::{ClusterRace, Nominated, ROUND};

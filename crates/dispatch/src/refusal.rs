@@ -58,8 +58,10 @@ pub enum ClusterRefusal {
     QueueFull,
     /// The last report of the cluster is too old.
     StaleReport,
-    /// Its agent speaks this version of the dispatch protocol, which is not that of the manager.
-    OtherProtocol(i32),
+    /// Its agent speaks this version of the dispatch protocol, which the manager does not serve.
+    UnservedProtocol(i32),
+    /// Its agent, of the next version, admits in this mode, which the manager does not know.
+    UnknownMode(Box<str>),
     /// Its agent gets no grants, which `execution: ExactlyOnce` needs.
     NoLeases,
     /// The policy drains the cluster.
@@ -127,11 +129,14 @@ impl fmt::Display for RefusalMessage<'_> {
             ClusterRefusal::NoReport => f.write_str("does not report its capacity"),
             ClusterRefusal::QueueFull => f.write_str("others wait for its queues already"),
             ClusterRefusal::StaleReport => f.write_str("has not reported its capacity for long"),
-            ClusterRefusal::OtherProtocol(version) => {
+            ClusterRefusal::UnservedProtocol(version) => {
                 write!(
                     f,
                     "its agent speaks version {version} of the dispatch protocol, the manager {PROTOCOL}"
                 )
+            }
+            ClusterRefusal::UnknownMode(mode) => {
+                write!(f, "its agent admits in mode {mode}, which the manager does not know")
             }
             ClusterRefusal::NoLeases => {
                 f.write_str("no agent takes part in the leases that ExactlyOnce needs")

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 
 use crds::quantity::Quantity;
 use crds::v1alpha1::{self, ClusterCapacity, FlavorCapacity, JobKind};
-use dispatch::{CapacityReport, JobGvk, NodeClassCapacity, PROTOCOL, WorkerMode};
+use dispatch::{
+    CapacityReport, JobGvk, NodeClassCapacity, PROTOCOL, WorkerMode, unserved_protocol,
+};
 use engine::{Amount, Names, ids::ResourceId};
 
 use crate::amount::allocatable_amount;
@@ -24,8 +26,11 @@ pub fn capacity_report(names: &mut Names, capacity: &ClusterCapacity) -> Capacit
     kinds.sort_unstable();
     kinds.dedup();
     CapacityReport {
-        other_protocol: Some(status.protocol).filter(|version| *version != PROTOCOL),
+        unserved_protocol: unserved_protocol(PROTOCOL, status.protocol),
         mode: if status.mode == "Quota" { WorkerMode::Quota } else { WorkerMode::Thin },
+        unknown_mode: Some(status.mode.as_str())
+            .filter(|mode| !["", "Thin", "Quota"].contains(mode))
+            .map(Box::from),
         as_of: status.as_of.parse().unwrap_or_default(),
         label_keys,
         kinds,

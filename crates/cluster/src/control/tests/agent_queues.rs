@@ -108,6 +108,23 @@ fn a_clone_is_admitted_by_its_cluster_queue_and_runs_in_the_assigned_flavor() {
 }
 
 #[test]
+fn a_clone_with_fields_of_a_later_manager_is_admitted() {
+    let mut worker = worker("4", &[("n1", 8)]);
+    worker.dispatch_as(
+        "first",
+        (1, 3),
+        &json!({"later": 1}),
+        &json!({
+            "metadata": {"annotations": {"sluice.dev/assignment": null, "sluice.dev/later": "value"}},
+            "spec": {"queueName": "lq", "later": {"field": 1}},
+            "status": {"later": [1]},
+        }),
+    );
+    worker.settle();
+    assert!(worker.is_started("first"));
+}
+
+#[test]
 fn a_clone_beyond_the_quota_waits_for_the_end_of_another_one() {
     let mut worker = worker("4", &[("n1", 8)]);
     dispatch(&mut worker, "first", (1, 3), "lq", 0);

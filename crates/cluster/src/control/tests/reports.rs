@@ -321,26 +321,58 @@ fn a_deleted_report_is_made_again() {
     }
 }
 
-/// `mode` is one of a later version, and so are the unknown fields.
-fn of_protocol(version: &str, protocol: i32) -> WorkerInput {
+/// The unknown fields are those of a later version.
+fn of_protocol(version: &str, protocol: i32, mode: &str) -> WorkerInput {
     let mut report = capacity();
     report["metadata"]["resourceVersion"] = json!(version);
     report["status"]["protocol"] = json!(protocol);
-    report["status"]["mode"] = json!("Later");
+    report["status"]["mode"] = json!(mode);
     report["status"]["later"] = json!([{"field": 1}]);
     report["status"]["nodeClasses"][0]["later"] = json!("field");
     WorkerInput::Capacity(Change::Apply(shared(report)))
 }
 
 #[test]
-fn a_worker_whose_agent_speaks_another_protocol_takes_nothing_new() {
+fn a_worker_whose_agent_is_two_versions_apart_takes_nothing_new() {
     let mut control = manager(&json!({}));
-    control.observe(east(of_protocol("60", 2)), NOW);
+    control.observe(east(of_protocol("60", 3, "Thin")), NOW);
     let refused = submit(&mut control, NOW);
     assert!(!is_reserved(&refused), "not by a race either: {refused:?}");
-    let expected = "its agent speaks version 2 of the dispatch protocol, the manager 1";
+    let expected = "its agent speaks version 3 of the dispatch protocol, the manager 1";
     assert!(reasons(&control).contains(expected), "{}", reasons(&control));
     // The agent is rolled back, or the manager's next version knows both.
-    control.observe(east(of_protocol("61", 1)), NOW);
+    control.observe(east(of_protocol("61", 1, "Thin")), NOW);
     assert!(is_reserved(&orders(&control.decide(NOW))));
+}
+
+#[test]
+fn an_agent_of_the_next_version_takes_new_work_in_a_mode_that_the_manager_knows() {
+    let mut control = manager(&json!({}));
+    control.observe(east(of_protocol("60", 2, "Later")), NOW);
+    assert!(!is_reserved(&submit(&mut control, NOW)));
+    let expected = "its agent admits in mode Later, which the manager does not know";
+    assert!(reasons(&control).contains(expected), "{}", reasons(&control));
+    control.observe(east(of_protocol("61", 2, "Thin")), NOW);
+    assert!(is_reserved(&orders(&control.decide(NOW))));
+}
+
+#[test]
+fn work_runs_on_and_new_work_comes_while_agents_are_replaced() {
+    for versions in [[1, 2], [2, 1], [1, 3], [3, 1]] {
+        let mut control = manager(&json!({}));
+        let running = waiting("running", 1, 4);
+        let mut clone = running.clone();
+        clone["metadata"]["labels"] = json!({"kueue.x-k8s.io/multikueue-origin": "multikueue"});
+        clone["metadata"]["uid"] = json!("clone-1");
+        control.observe(ManagerInput::Workload(Change::Apply(shared(running))), NOW);
+        control.observe(east(WorkerInput::Workload(Change::Apply(shared(clone)))), NOW);
+        let ends = ["retry", "evict", "stop", "clone-delete", "job-delete", "clone-create"];
+        for (resource_version, version) in ["60", "61"].into_iter().zip(versions) {
+            control.observe(east(of_protocol(resource_version, version, "Thin")), NOW);
+            let orders = orders(&control.decide(NOW));
+            let ended = orders.iter().find(|one| ends.iter().any(|end| one.ends_with(end)));
+            assert_eq!(ended, None, "{versions:?}: {orders:?}");
+        }
+        assert_eq!(is_reserved(&submit(&mut control, NOW)), versions[1] < 3, "{versions:?}");
+    }
 }
