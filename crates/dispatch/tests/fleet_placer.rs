@@ -1,6 +1,6 @@
 //! The fleet as the placer of an engine: quota is reserved only together with a cluster.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use dispatch::{
     AssignedWorkload, CapacityReport, CheckpointCluster, DispatchedEntry, Fleet, FleetPlacer,
@@ -341,5 +341,76 @@ fn a_preemptor_wakes_when_new_nodes_suffice_together_with_an_eviction() {
         let (outcome, targets) = case.run();
         assert_eq!(outcome, CycleOutcome::Preempting, "{quota}");
         assert_eq!(targets, expected, "{quota}");
+    }
+}
+
+/// Two clusters, each with one node of 4 cpus. What runs there has these cpus and priorities, that of `west` was admitted last. Then a
+/// Workload of priority 9 asks for one pod. Gives its outcome, and the names of its targets.
+fn preempts(east: &[(i64, i64)], west: &[(i64, i64)], large: i64) -> (CycleOutcome, Vec<String>) {
+    let (mut engine, cpu) = engine(100);
+    let mut fleet = Fleet::new();
+    let clusters = ["east", "west"].map(|name| fleet.cluster(name));
+    for cluster in clusters {
+        fleet.set_connected(cluster, true);
+        fleet.set_report(cluster, Some(report(cpu, 4)));
+    }
+    let only = |clusters| Some(PlacementConfig { clusters, ..PlacementConfig::default() });
+    let mut asked = BTreeMap::new();
+    let mut now = Time(0);
+    let mut ask = |engine: &mut Engine, fleet: &mut Fleet, name: &str, size: (i64, i64)| {
+        let id = submit_with_priority(engine, name, (cpu, size.0), size.1);
+        asked.insert(id, size);
+        now.0 += 1;
+        let lookup = |entry: &engine::CycleEntry| {
+            let &(amount, priority) = asked.get(&entry.workload)?;
+            Some(one_pod((cpu, amount), priority))
+        };
+        engine.cycle(now, &mut FleetPlacer::new(fleet, &lookup, now));
+        engine.entries().first().expect("an entry").clone()
+    };
+    for (cluster, name, running) in [(clusters[0], "east", east), (clusters[1], "west", west)] {
+        fleet.set_config("all", only(vec![cluster]));
+        for (n, &size) in (1..).zip(running) {
+            let placed = ask(&mut engine, &mut fleet, &format!("{name}-{n}"), size);
+            assert_eq!(placed.outcome, CycleOutcome::Reserved { cluster: Some(cluster) });
+        }
+    }
+    fleet.set_config("all", only(clusters.to_vec()));
+    let entry = ask(&mut engine, &mut fleet, "large", (large, 9));
+    let names = &engine.names().workloads;
+    let targets = entry.targets.iter().map(|one| names.name(one.workload).to_owned());
+    let mut targets: Vec<String> = targets.collect();
+    targets.sort();
+    (entry.outcome, targets)
+}
+
+#[test]
+fn the_cluster_with_the_fewest_targets_is_preempted_on() {
+    assert_eq!(preempts(&[(4, 0)], &[(2, 0), (2, 0)], 4).1, ["east-1"], "west came last");
+    assert_eq!(preempts(&[(4, 5)], &[(2, 0), (2, 0)], 4).1, ["east-1"], "whatever its priority");
+    assert_eq!(preempts(&[(2, 0), (2, 0)], &[(4, 0)], 4).1, ["west-1"]);
+    assert_eq!(preempts(&[(1, 0), (1, 0), (2, 0)], &[(2, 0), (2, 0)], 4).1, ["west-1", "west-2"]);
+}
+
+#[test]
+fn of_equally_many_targets_those_of_the_lowest_priority_go() {
+    assert_eq!(preempts(&[(4, 0)], &[(4, 3)], 4).1, ["east-1"], "west came last");
+    assert_eq!(preempts(&[(4, 3)], &[(4, 0)], 4).1, ["west-1"]);
+    let (low, high) = ([(2, 0), (2, 0)], [(2, 3), (2, 3)]);
+    assert_eq!(preempts(&low, &high, 4).1, ["east-1", "east-2"]);
+    assert_eq!(preempts(&high, &low, 4).1, ["west-1", "west-2"]);
+    assert_eq!(preempts(&[(4, 9)], &[(4, 3)], 4).1, ["west-1"], "an equal priority stays");
+}
+
+#[test]
+fn nothing_is_preempted_while_another_cluster_has_room() {
+    for (east, west, cluster) in
+        [(&[(4, 0)][..], &[][..], 1), (&[], &[(4, 0)], 0), (&[(4, 0)], &[(1, 0)], 1)]
+    {
+        let (outcome, targets) = preempts(east, west, 3);
+        let CycleOutcome::Reserved { cluster: Some(taken) } = outcome else {
+            panic!("{outcome:?}");
+        };
+        assert_eq!((taken.index(), targets), (cluster, Vec::new()));
     }
 }
