@@ -188,3 +188,91 @@ fn step_6b_work_without_a_recorded_cluster_is_recorded_where_it_is_admitted() {
         (1, hub, &[], &[retry]),
     ]);
 }
+
+#[test]
+fn step_1_a_slice_that_another_one_replaces_or_extends_leaves_its_copies() {
+    check(&[
+        // It has finished because the later slice took its jobs over.
+        (1, "finished quota", &["a live clone=1 job=1 job-handed-over"], &[]),
+        // It grows the job and has no quota yet.
+        (1, "extends", &["a live short"], &[]),
+    ]);
+}
+
+#[test]
+fn step_7_one_gate_is_opened_while_no_copy_is_admitted() {
+    let hub = "quota nominated=a,b race=a,b";
+    check(&[
+        (9, hub, &["a live clone=1 blocked=5", "b live clone=1 blocked=6"], &["open-gate a"]),
+        // Step 6 comes first.
+        (9, hub, &["a live clone=1 blocked=5", "b live clone=1 admitted=8"], &["delete-clone a"]),
+    ]);
+}
+
+#[test]
+fn consequence_of_two_workers_that_admit_at_once_the_earlier_one_gets_the_jobs() {
+    let hub = "quota nominated=a,b race=a,b";
+    let (late, early) = ("a live clone=1 admitted=5", "b live clone=1 admitted=4");
+    check(&[
+        (9, hub, &[late, early], &["delete-clone a"]),
+        (9, hub, &["a live", early], &["ready b"]),
+        (9, "quota ready recorded=b", &["a live", early], &["create-job b"]),
+    ]);
+}
+
+#[test]
+fn consequence_a_clone_that_is_preempted_before_it_was_seen_admitted_stays_nominated() {
+    let hub = "quota nominated=a,b race=a,b";
+    check(&[
+        (9, hub, &["a live clone=1 evicted", "b live clone=1"], &[]),
+        (9, hub, &["a live clone=1 admitted=8", "b live"], &["ready a"]),
+    ]);
+}
+
+#[test]
+fn consequence_a_clone_that_is_preempted_after_ready_is_dispatched_again() {
+    let retry = "retry Workload evicted on worker cluster: \"a\", resetting for re-admission. \
+                 Previously: \"Ready\"";
+    check(&[
+        (9, "quota ready recorded=a", &["a live clone=1 evicted job=1"], &[retry]),
+        (9, "epoch=2", &["a live clone=1 evicted job=1"], &["delete-job a"]),
+        (9, "epoch=2", &["a live clone=1 evicted"], &["delete-clone a"]),
+        (9, "quota epoch=2", &["a live", "b live"], &["nominate"]),
+    ]);
+}
+
+#[test]
+fn consequence_an_end_that_was_not_seen_counts_when_the_worker_is_back_in_time() {
+    let hub = "quota ready recorded=a";
+    let lost = "retry Admitting remote lost, Previously: \"Ready\"";
+    let ended = "a live clone=1 job=1 job-finished clone-finished=Succeeded";
+    check(&[
+        (99, hub, &["a lost=0 clone=1 job=1"], &["wait-until 100"]),
+        (99, hub, &[ended], &["sync a"]),
+        (100, hub, &["a lost=0 clone=1 job=1"], &[lost]),
+    ]);
+}
+
+#[test]
+fn consequence_an_edited_job_is_dispatched_again() {
+    let gone = "retry Admitting remote no longer exists, Previously: \"Ready\"";
+    let hub = "quota ready recorded=a";
+    check(&[
+        (9, hub, &["a live clone=1 other-spec job=1 synced"], &["delete-job a"]),
+        (9, hub, &["a live clone=1 other-spec"], &["delete-clone a"]),
+        (9, hub, &["a live"], &[gone]),
+    ]);
+}
+
+#[test]
+fn consequence_a_clone_that_finished_without_its_job_finishes_the_workload() {
+    let hub = "quota ready recorded=a open";
+    let finish = "finish Succeeded: all done, no end from a";
+    let unanswered = "a live clone=1 clone-finished=Succeeded unsettled";
+    check(&[
+        (9, hub, &["a live clone=1 clone-finished=Succeeded"], &[finish]),
+        // The create of the job has no answer: it is read first, for a while.
+        (39, &format!("{hub} end-awaited=10"), &[unanswered], &["wait-until 40"]),
+        (40, &format!("{hub} end-awaited=10"), &[unanswered], &[finish]),
+    ]);
+}
