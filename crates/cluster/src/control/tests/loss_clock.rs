@@ -3,7 +3,9 @@
 use jiff::{SignedDuration, ToSpan};
 
 use super::{
-    dispatched::{connect, copies, dispatching, dispatching_lists, hub_job, hub_workload, linked},
+    dispatched::{
+        connect, copies, dispatching, dispatching_lists, east, hub_job, hub_workload, linked,
+    },
     *,
 };
 
@@ -48,6 +50,33 @@ fn the_time_of_a_loss_survives_a_restart() {
         assert!(!is_lost(&mut control, begin() + 299.seconds()));
         assert!(is_lost(&mut control, begin() + 300.seconds()), "15 minutes in all");
     }
+}
+
+#[test]
+fn the_time_of_a_loss_runs_while_another_cluster_answers() {
+    let mut control = dispatching(&hub_job("20", false, &json!({})), &[hub_workload()]);
+    let (clone, copy) = copies();
+    connect(&mut control, vec![clone], vec![copy]);
+    let condition = |step: &Decisions| {
+        let mut orders = step.orders.iter();
+        let order = orders.find(|one| one.ticket.purpose == Purpose::ClusterCondition);
+        let order = order.expect("a condition");
+        let body: Value = serde_json::from_slice(order.write.request().body()).expect("JSON");
+        (order.ticket.clone(), body["status"].clone())
+    };
+    let (ticket, status) = condition(&control.decide(NOW));
+    let connected = json!({
+        "metadata": {"name": "east", "resourceVersion": "8"}, "spec": {}, "status": status,
+    });
+    control.answered(&ticket, WriteOutcome::done(connected), NOW);
+    let changed = NOW + 10.minutes();
+    let reason = "ClusterChanged";
+    let link = Connection { active: false, reason, message: "another cluster answers".to_owned() };
+    control.observe(east(WorkerInput::Connection(link)), changed);
+    let (_, status) = condition(&control.decide(changed));
+    assert_eq!(status["conditions"][0]["reason"], "ClusterChanged", "{status}");
+    assert!(!is_lost(&mut control, changed + 899.seconds()));
+    assert!(is_lost(&mut control, changed + 900.seconds()));
 }
 
 #[test]
