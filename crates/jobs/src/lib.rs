@@ -31,6 +31,7 @@
 //! | Which roles and webhooks do kinds need? | [`manifests`] |
 //! | What becomes of a copy when its original is lost? | [`rebuilt`] |
 //! | Which kinds are only copied to workers? | [`mirrored`] |
+//! | What of the status of a copy is copied? | [`bounded_status`] |
 //! | What is created on a worker, and changed there? | [`remote_objects`], [`clone_assignment`], [`set_copies`], [`elastic_copies`] |
 //! | What is one job, whatever its kind? | `job_object`, `generic_job` |
 //! | Which gates and settings do kinds obey? | `job_gates`, `elastic_job_gate` |
@@ -43,6 +44,7 @@
 //! Objects are inputs, steps and changed objects are results; the caller reads and writes.
 
 pub mod ancestor_search;
+pub mod bounded_status;
 pub mod clone_assignment;
 pub mod construct_workload;
 pub mod container_env;

@@ -104,6 +104,8 @@ names! {
     PREEMPTED_WORKLOAD = "PreemptedWorkload";
     /// Of an event: a Workload or a job was deleted at the end of its retention.
     DELETED = "Deleted";
+    /// Of an event: the status of a copy is not copied whole.
+    STATUS_TOO_LARGE = "StatusTooLarge";
     /// Of an event: a removed worker still has objects of a Workload.
     LEFT_BEHIND = "LeftBehind";
     /// Of an event: the job has succeeded on a worker in an earlier dispatch.

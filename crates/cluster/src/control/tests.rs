@@ -39,6 +39,7 @@ mod held_pods;
 mod incarnation;
 mod job_kinds;
 mod label_keys;
+mod large_statuses;
 mod life_cycle;
 mod link_changes;
 mod lookups;

@@ -104,7 +104,7 @@ impl DeclaredJob {
         (idle.object != self.object).then_some(idle)
     }
 
-    fn set_status(&mut self, status: Option<Value>) {
+    pub(crate) fn set_status(&mut self, status: Option<Value>) {
         let Value::Object(fields) = &mut self.object else { return };
         match status {
             Some(status) => fields.insert("status".to_owned(), status),

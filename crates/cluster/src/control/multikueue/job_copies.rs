@@ -1,10 +1,10 @@
 //! The jobs of every kind that a worker has.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
-use ::jobs::{JobObject, Kind, Kinds};
+use ::jobs::{JobObject, Kind, Kinds, bounded_status::bounded_status};
 use jiff::Timestamp;
-use runtime::watch::Change;
+use runtime::watch::{Change, Key};
 
 use super::copies::Copies;
 use crate::control::{job_key::JobKey, key_map::KeyMap, outbox::Tracked};
@@ -13,12 +13,17 @@ use crate::control::{job_key::JobKey, key_map::KeyMap, outbox::Tracked};
 #[derive(Debug)]
 pub(super) struct JobCopies {
     by_kind: KeyMap<Kind, Copies<JobObject>>,
+    /// Those whose status is cut.
+    cut: BTreeSet<JobKey>,
+    /// Those of them that are not announced.
+    newly_cut: Vec<JobKey>,
 }
 
 impl JobCopies {
     /// Jobs of these kinds, none of them listed.
     pub(super) fn new(kinds: &Kinds) -> Self {
-        Self { by_kind: kinds.iter().map(|kind| (kind.clone(), Copies::default())).collect() }
+        let by_kind = kinds.iter().map(|kind| (kind.clone(), Copies::default())).collect();
+        Self { by_kind, cut: BTreeSet::new(), newly_cut: Vec::new() }
     }
 
     pub(super) fn get(&self, job: &JobKey) -> Option<&Tracked<JobObject>> {
@@ -56,15 +61,57 @@ impl JobCopies {
         (change, now): (Change<JobObject>, Timestamp),
         mut observe_version: impl FnMut(&JobKey, Option<u64>) -> bool,
     ) -> BTreeSet<JobKey> {
+        let change = self.limited(kind, change);
         let copies = self.by_kind.entry(kind.clone()).or_default();
         let observe_version = |key: &_, version| observe_version(&JobKey::new(kind, key), version);
         let keys = copies.observe(change, now, observe_version);
-        keys.iter().map(|key| JobKey::new(kind, key)).collect()
+        let keys: BTreeSet<JobKey> = keys.iter().map(|key| JobKey::new(kind, key)).collect();
+        let gone = |job: &JobKey| keys.contains(job) && copies.get(&job.key).is_none();
+        self.cut.retain(|job| !gone(job));
+        keys
+    }
+
+    /// Jobs whose status is cut since the last call.
+    pub(super) fn take_cut(&mut self) -> Vec<JobKey> {
+        std::mem::take(&mut self.newly_cut)
+    }
+
+    /// A change with no status over the limit.
+    fn limited(&mut self, kind: &Kind, change: Change<JobObject>) -> Change<JobObject> {
+        match change {
+            Change::Apply(object) => Change::Apply(self.limited_job(kind, object)),
+            Change::Reset { objects, removed } => {
+                let objects = objects.into_iter().map(|object| self.limited_job(kind, object));
+                Change::Reset { objects: objects.collect(), removed }
+            }
+            other @ (Change::Delete(_) | Change::Unavailable { .. }) => other,
+        }
+    }
+
+    fn limited_job(&mut self, kind: &Kind, object: Arc<JobObject>) -> Arc<JobObject> {
+        let bounded = bounded_status(&object);
+        if bounded.is_none() && self.cut.is_empty() {
+            return object;
+        }
+        let job = JobKey::new(kind, &Key::of(&*object));
+        match bounded {
+            Some(bounded) => {
+                if self.cut.insert(job.clone()) {
+                    self.newly_cut.push(job);
+                }
+                Arc::new(bounded)
+            }
+            None => {
+                self.cut.remove(&job);
+                object
+            }
+        }
     }
 
     /// Records the job that a create or a delete was answered with, if any.
     pub(super) fn observe_answer(&mut self, job: &JobKey, answer: Option<JobObject>) {
         if let Some(copies) = self.by_kind.get_mut(&job.kind) {
+            let answer = answer.map(|copy| bounded_status(&copy).unwrap_or(copy));
             copies.observe_answer(&job.key, answer);
         }
     }

@@ -8,10 +8,12 @@
 
 use std::time::Duration;
 
-use ::jobs::GenericJob;
+use ::jobs::{GenericJob, JobObject, bounded_status::LARGEST};
+use crds::names::reasons::STATUS_TOO_LARGE;
 use jiff::Timestamp;
+use runtime::events::{EventRecord, EventType};
 
-use crate::control::outbox::after;
+use crate::control::{jobs::event, outbox::after};
 
 /// The least time between two copies of counts.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -40,6 +42,15 @@ impl StatusNews {
             (None, false) => Self::Counts,
         }
     }
+}
+
+/// The Event about a job whose copy has a status over the limit.
+pub(super) fn too_large(job: &JobObject, cluster: &str) -> EventRecord {
+    let note = format!(
+        "The status of the job on worker cluster \"{cluster}\" is larger than {} KiB; only its small fields and short conditions are copied",
+        LARGEST / 1024
+    );
+    event(job, EventType::Warning, STATUS_TOO_LARGE, note)
 }
 
 /// When a job's status was copied. Lost in a restart, it costs one write at most.

@@ -21,6 +21,7 @@ use super::{
     copy_answers::CopyAnswer,
     label_keys::{self, OwnEntry},
     state::DispatchState,
+    status_sync::too_large,
     worker::{LISTED_WITHIN, Worker},
 };
 use crate::control::{
@@ -265,6 +266,11 @@ impl WorkerClusters {
         let observed = worker.jobs.observe(kind, (change, ctx.now), observe_version);
         let concerned: Vec<Key> =
             observed.into_iter().flat_map(|job| worker.job_observed(&job, jobs)).collect();
+        for key in worker.jobs.take_cut() {
+            if let Some((_, job)) = jobs.get(&key) {
+                ctx.outbox.publish(too_large(job, name));
+            }
+        }
         note_reached(worker, registry, ctx);
         ctx.agenda.workloads(concerned.iter().cloned());
         self.note_holder(name, concerned);
