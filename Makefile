@@ -5,7 +5,7 @@ CARGO ?= cargo
 # The target directory of cargo.
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: test test-real test-real-ray test-real-kind kind-short test-clusters kind-up kind-register kind-test kind-down lint build unit crash crash-and-counts others lab-lane-1 lab-lane-2 crate-suites counts recount demo bench images programs generate clean-lab
+.PHONY: test test-real test-real-nodes test-real-ray test-real-kind test-real-dockerd test-real-clusters kind-short test-clusters kind-up kind-register kind-test kind-down lint build unit crash crash-and-counts others lab-lane-1 lab-lane-2 crate-suites counts recount demo bench images programs generate clean-lab
 
 test: lint build unit
 
@@ -75,49 +75,55 @@ counts:
 recount:
 	RECOUNT=1 $(COUNTS)
 
-# Jobs in containers, on nodes with a kubelet. Where they cannot run, the reasons are printed and nothing is tested. At most a lab of
-# three clusters with six nodes and one of two clusters with one run at once.
+# Jobs in containers, on nodes with a kubelet, the real Ray, and clusters of kind. A part that the machine cannot run is skipped: an exit code
+# of its own says so (77), and any other failure is one. The summary at the end names the parts, their seconds and the reasons.
 test-real: build
-	@if $(TARGET)/debug/sluice-lab preflight --clusters 5 --nodes 7; then \
-	  $(CARGO) test --workspace --locked --test real --test real_pods -- --ignored; \
-	else \
-	  echo "make test-real: SKIPPED, no test was run"; \
-	fi
-	@$(MAKE) --no-print-directory test-real-ray
-	@$(MAKE) --no-print-directory test-real-kind
+	@rm -f $(REAL_PARTS)
+	@$(MAKE) --no-print-directory -j1 --keep-going test-real-nodes test-real-ray test-real-kind; \
+	  made=$$?; e2e/part.sh $(REAL_PARTS) summary && exit $$made
+
+# The ends of the parts, and what runs one of them.
+REAL_PARTS := $(TARGET)/real-parts.tsv
+PART := @e2e/part.sh $(REAL_PARTS) run
+
+# At most a lab of three clusters with six nodes and one of two clusters with one run at once.
+test-real-nodes: build
+	$(PART) "real nodes" sh -c '$(TARGET)/debug/sluice-lab preflight --clusters 5 --nodes 7 && \
+	  $(CARGO) test --workspace --locked --test real --test real_pods -- --ignored'
 
 # The real Ray on real nodes, about four minutes with the image of Ray, which is made once. `RAY=no` leaves it out.
 RAY ?= yes
 
+# The start of a part that a variable leaves out.
+UNLESS_NO = if [ "$($(1))" = no ]; then echo "SKIPPED: $(1)=no"; exit 77; fi;
+
 # One test after the other: two Ray clusters at once are too much for two cores.
 test-real-ray: build
-	@if [ "$(RAY)" = no ]; then \
-	  echo "make test-real-ray: SKIPPED, no test with the real Ray was run: RAY=no"; \
-	elif $(TARGET)/debug/sluice-lab preflight --clusters 3 --nodes 2 --memory 4 && $(TARGET)/debug/sluice-images ray; then \
-	  RUST_LIB_BACKTRACE=0 $(CARGO) test --workspace --locked --test real_ray -- --ignored --test-threads=1; \
-	else \
-	  echo "make test-real-ray: SKIPPED, no test with the real Ray was run"; \
-	fi
+	$(PART) "real Ray" sh -c '$(call UNLESS_NO,RAY) \
+	  $(TARGET)/debug/sluice-lab preflight --clusters 3 --nodes 2 --memory 4 --ray && $(TARGET)/debug/sluice-images ray && \
+	  RUST_LIB_BACKTRACE=0 $(CARGO) test --workspace --locked --test real_ray -- --ignored --test-threads=1'
 
 # The installation in pods on clusters of kind, with the Docker that answers or a daemon that is started for it, and the tests of that
 # daemon: less than four minutes with the image of the nodes, which is made once. `KIND=no` leaves it out.
+test-real-kind: test-real-dockerd test-real-clusters
+
 KIND ?= yes
 
 # A client with this address finds no Docker. Two daemons at once count each other's inotify instances.
 NO_DOCKER := DOCKER_HOST=unix:///absent
 
-test-real-kind: build
-	@if [ "$(KIND)" = no ]; then \
-	  echo "make test-real-kind: SKIPPED, no test on kind was run: KIND=no"; \
-	else \
-	  $(CARGO) test --workspace --locked --test kind --test real_pods --no-run && \
-	  if [ "$$($(NO_DOCKER) $(TARGET)/debug/sluice-kind with-docker -- echo started | tail -n 1)" = started ]; then \
-	    $(CARGO) test --workspace --locked --test kind -- --ignored --test-threads=1; \
-	  fi && \
-	  $(TARGET)/debug/sluice-kind with-docker --own-node-image -- $(MAKE) --no-print-directory kind-short; \
-	fi
+test-real-dockerd: build
+	$(PART) "Docker daemon of its own" sh -c '$(call UNLESS_NO,KIND) \
+	  $(NO_DOCKER) $(TARGET)/debug/sluice-kind with-docker -- true && \
+	  $(CARGO) test --workspace --locked --test kind -- --ignored --test-threads=1'
 
-# What `test-real-kind` runs with a Docker. The clusters are deleted after a failed test as well.
+# A daemon of its own has no way out, so the test is compiled before.
+test-real-clusters: build
+	$(PART) "clusters of kind" sh -c '$(call UNLESS_NO,KIND) \
+	  $(CARGO) test --workspace --locked --test real_pods --no-run && \
+	  $(TARGET)/debug/sluice-kind with-docker --own-node-image -- $(MAKE) --no-print-directory kind-short'
+
+# What `test-real-clusters` runs with a Docker: one that ends meanwhile is a failure. The clusters are deleted after a failed test as well.
 kind-short:
 	@$(TARGET)/debug/sluice-kind up --own-node-image --single-nodes
 	@$(TARGET)/debug/sluice-kind load --debug && $(TARGET)/debug/sluice-kind test; \
@@ -131,19 +137,21 @@ test-clusters:
 # Three clusters of kind, made, tested and deleted. Where Docker does not run, each says SKIPPED and does nothing.
 # `KIND_UP=--own-node-image` makes the image of the nodes instead of pulling it, and `KIND_LOAD=--debug` loads the programs of `make build`
 # instead of the images of `make images`.
+OR_SKIPPED := || [ $$? = 77 ]
+
 kind-up: build
-	$(TARGET)/debug/sluice-kind up $(KIND_UP)
+	@$(TARGET)/debug/sluice-kind up $(KIND_UP) $(OR_SKIPPED)
 
 # The workers at the manager, both installed before.
 kind-register: build
-	$(TARGET)/debug/sluice-kind register
+	@$(TARGET)/debug/sluice-kind register $(OR_SKIPPED)
 
 kind-test: build
-	$(TARGET)/debug/sluice-kind load $(KIND_LOAD)
-	$(TARGET)/debug/sluice-kind test
+	@$(TARGET)/debug/sluice-kind load $(KIND_LOAD) $(OR_SKIPPED)
+	@$(TARGET)/debug/sluice-kind test $(OR_SKIPPED)
 
 kind-down: build
-	$(TARGET)/debug/sluice-kind down
+	@$(TARGET)/debug/sluice-kind down $(OR_SKIPPED)
 
 # Jobs over two worker clusters, on control planes of this machine. After the builds it takes about a minute.
 demo: programs

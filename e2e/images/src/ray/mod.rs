@@ -15,7 +15,7 @@ pub mod scripts;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail};
 use cache::{once, short_digest};
 
 use crate::archive::is_complete;
@@ -36,6 +36,14 @@ const RECIPE: &str = "1";
 /// The file in a directory of the cache.
 const ARCHIVE: &str = "ray.tar";
 
+/// Why this machine cannot make the image, in one line.
+#[must_use]
+pub fn lacking() -> Option<String> {
+    let machine = std::env::consts::ARCH;
+    (machine != "x86_64")
+        .then(|| format!("the image of Ray is for x86_64, and this machine is {machine}"))
+}
+
 /// Finds the archive of the image in the cache, or makes it. `report` gets a line of progress now and then.
 ///
 /// # Errors
@@ -49,8 +57,9 @@ pub fn find(report: &dyn Fn(&str)) -> Result<PathBuf> {
 /// # Errors
 /// As [`find`].
 pub fn find_in(cache: &Path, report: &dyn Fn(&str)) -> Result<PathBuf> {
-    let machine = std::env::consts::ARCH;
-    ensure!(machine == "x86_64", "the image of Ray is for x86_64, and this machine is {machine}");
+    if let Some(why) = lacking() {
+        bail!(why);
+    }
     let directory = cache.join(format!("ray-{}", key()));
     let is_made = |directory: &Path| is_complete(&directory.join(ARCHIVE)).unwrap_or_default();
     once::filled(&directory, &is_made, report, |into| make(into, report))

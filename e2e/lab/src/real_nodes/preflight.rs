@@ -6,6 +6,9 @@ use std::process::{Command, Stdio};
 use super::cgroups::{self, CgroupHierarchy};
 use super::inotify::InotifyDemand;
 
+/// The exit code of a program that does nothing because the machine lacks something. Any other failure is one.
+pub const LACKING_EXIT_CODE: u8 = 77;
+
 /// A unix socket has no longer path.
 const SOCKET_PATH: usize = 107;
 

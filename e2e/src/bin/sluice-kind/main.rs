@@ -16,6 +16,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
+use lab::real_nodes::preflight::LACKING_EXIT_CODE;
 
 use clusters::KindClusters;
 use docker::DaemonAddress;
@@ -121,8 +122,8 @@ fn print_node_image() -> Result<()> {
     Ok(())
 }
 
-/// Says why nothing was done, which is no failure.
+/// Says why nothing was done. The exit code is not that of a failure.
 fn skipped(why: &str) -> ExitCode {
     println!("kind: SKIPPED, nothing was done: {why}");
-    ExitCode::SUCCESS
+    ExitCode::from(LACKING_EXIT_CODE)
 }

@@ -2,9 +2,11 @@
 
 use std::process::ExitCode;
 
+use images::ray;
 use lab::real_nodes::inotify::InotifyDemand;
 use lab::real_nodes::memory;
 use lab::real_nodes::node::RealNodeCounts;
+use lab::real_nodes::preflight::LACKING_EXIT_CODE;
 use lab::up::{self, LabOwner, Options};
 use lab::{LabState, Phase, StateRoot};
 
@@ -111,15 +113,19 @@ pub(crate) struct Preflight {
     /// Gibibytes that their containers need.
     #[arg(long, value_name = "N", default_value_t = 0)]
     memory: u64,
+    /// The image with the real Ray is made or taken from the cache.
+    #[arg(long)]
+    ray: bool,
 }
 
 impl Preflight {
-    /// Fails if something is missing, with one line for each point.
+    /// If something is missing, one line for each point and an exit code of its own.
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let demand = InotifyDemand { clusters: self.clusters, nodes: self.nodes };
         let root = StateRoot::of_user()?;
         let mut lacking = up::lacking_for_real_nodes(&root, &self.lab.name, demand)?;
         lacking.extend(memory::lacking(self.memory));
+        lacking.extend(ray::lacking().filter(|_| self.ray));
         if lacking.is_empty() {
             println!("real nodes can run here");
             return Ok(ExitCode::SUCCESS);
@@ -127,6 +133,6 @@ impl Preflight {
         for point in lacking {
             println!("real nodes cannot run here: {point}");
         }
-        Ok(ExitCode::FAILURE)
+        Ok(ExitCode::from(LACKING_EXIT_CODE))
     }
 }

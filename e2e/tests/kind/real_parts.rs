@@ -1,0 +1,145 @@
+//! `make test-real` with played programs: which of its parts run, are skipped or fail.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Output};
+
+use anyhow::{Context, Result, ensure};
+use e2e::installation::root;
+use tempfile::TempDir;
+
+use crate::said;
+
+/// Programs that say a line and end with an exit code, each a file below the target directory.
+struct PlayedParts(TempDir);
+
+impl PlayedParts {
+    /// All of them succeed.
+    fn new() -> Result<Self> {
+        let played = Self(tempfile::tempdir()?);
+        fs::create_dir(played.0.path().join("debug"))?;
+        for program in ["cargo", "debug/sluice-lab", "debug/sluice-images"] {
+            played.ends(program, "", 0)?;
+        }
+        // Its command runs with the Docker that answers.
+        played.program("debug/sluice-kind", "[ \"$1\" != with-docker ] && exit 0\nwhile [ \"$1\" != -- ]; do shift; done\nshift\nexec \"$@\"")?;
+        Ok(played)
+    }
+
+    fn program(&self, name: &str, script: &str) -> Result<()> {
+        let path = self.0.path().join(name);
+        fs::write(&path, format!("#!/bin/sh\n{script}\n"))?;
+        Ok(fs::set_permissions(path, fs::Permissions::from_mode(0o755))?)
+    }
+
+    fn ends(&self, name: &str, line: &str, code: u8) -> Result<()> {
+        self.program(name, &format!("[ -z '{line}' ] || echo '{line}'\nexit {code}"))
+    }
+
+    fn make(&self, arguments: &[&str]) -> Result<Output> {
+        let mut make = Command::new("make");
+        let home = self.0.path().display();
+        make.current_dir(root()).args(arguments);
+        make.arg(format!("TARGET={home}")).arg(format!("CARGO={home}/cargo"));
+        for variable in ["MAKEFLAGS", "MAKELEVEL", "MFLAGS", "RAY", "KIND"] {
+            make.env_remove(variable);
+        }
+        make.output().context("running make")
+    }
+}
+
+/// The last lines of the output, without the seconds.
+fn summary(output: &Output) -> String {
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let begin = text.find("make test-real:").unwrap_or_default();
+    let lines = text[begin..].lines().map(|line| {
+        let words = line.split(' ').filter(|word| word.parse::<u32>().is_err());
+        if line.starts_with("  ") { words.collect::<Vec<_>>().join(" ") } else { line.to_owned() }
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn ensure_end(output: &Output, succeeds: bool, expected: &[&str]) -> Result<()> {
+    ensure!(output.status.success() == succeeds, "{}", said(output));
+    let lines = summary(output);
+    let found = lines.lines().take(expected.len()).eq(expected.iter().copied());
+    ensure!(found, "{lines}\nof\n{}", said(output));
+    Ok(())
+}
+
+#[test]
+fn the_summary_counts_parts_and_names_the_reason_of_each_skipped_one() -> Result<()> {
+    let played = PlayedParts::new()?;
+    ensure_end(
+        &played.make(&["test-real"])?,
+        true,
+        &[
+            "make test-real: ran 4 parts, skipped 0, failed 0",
+            "  real nodes: ran, s",
+            "  real Ray: ran, s",
+            "  Docker daemon of its own: ran, s",
+            "  clusters of kind: ran, s",
+        ],
+    )?;
+    played.ends("debug/sluice-lab", "real nodes cannot run here: real nodes need root", 77)?;
+    ensure_end(
+        &played.make(&["test-real", "KIND=no"])?,
+        true,
+        &[
+            "make test-real: ran 0 parts, skipped 4, failed 0",
+            "  real nodes: skipped, s: real nodes need root",
+            "  real Ray: skipped, s: real nodes need root",
+            "  Docker daemon of its own: skipped, s: KIND=no",
+            "  clusters of kind: skipped, s: KIND=no",
+        ],
+    )
+}
+
+#[test]
+fn a_failure_of_what_a_part_needs_is_no_reason_to_skip_it() -> Result<()> {
+    let played = PlayedParts::new()?;
+    // What an argument that the program does not know ends with.
+    played.ends("debug/sluice-lab", "real nodes cannot run here: not a reason", 2)?;
+    ensure_end(
+        &played.make(&["test-real"])?,
+        false,
+        &[
+            "make test-real: ran 4 parts, skipped 0, failed 2",
+            "  real nodes: FAILED, s: exit code",
+            "  real Ray: FAILED, s: exit code",
+            "  Docker daemon of its own: ran, s",
+            "  clusters of kind: ran, s",
+        ],
+    )?;
+    // Without a reason the exit code is that of something else.
+    played.ends("debug/sluice-lab", "", 77)?;
+    ensure!(!played.make(&["test-real-nodes"])?.status.success());
+
+    played.ends("debug/sluice-lab", "", 0)?;
+    played.ends("debug/sluice-images", "wrong digest", 1)?;
+    ensure!(!played.make(&["test-real-ray"])?.status.success());
+    ensure!(played.make(&["test-real-ray", "RAY=no"])?.status.success());
+    Ok(())
+}
+
+#[test]
+fn a_docker_that_ends_below_the_clusters_is_a_failure() -> Result<()> {
+    let played = PlayedParts::new()?;
+    let dead = "echo 'kind: SKIPPED, nothing was done: Docker does not answer'; exit 77";
+    played.program("debug/sluice-kind", &format!("[ \"$1\" = with-docker ] || {{ {dead}; }}\nwhile [ \"$1\" != -- ]; do shift; done\nshift\nexec \"$@\""))?;
+    ensure!(!played.make(&["test-real-clusters"])?.status.success());
+
+    played.program("debug/sluice-kind", dead)?;
+    let output = played.make(&["test-real-kind"])?;
+    ensure!(output.status.success(), "{}", said(&output));
+    let skipped = |line: &str| {
+        line.starts_with("part \"clusters of kind\": skipped after ")
+            && line.ends_with(" s: Docker does not answer")
+    };
+    ensure!(said(&output).lines().any(skipped), "{}", said(&output));
+    // A person sees the line.
+    ensure!(played.make(&["kind-up"])?.status.success());
+    played.ends("debug/sluice-kind", "error: no room", 1)?;
+    ensure!(!played.make(&["kind-up"])?.status.success());
+    Ok(())
+}
