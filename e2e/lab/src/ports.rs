@@ -96,6 +96,13 @@ mod tests {
     }
 
     #[test]
+    fn a_demand_above_what_is_free_names_both_numbers() {
+        let said = free(70_000, &HashSet::new()).unwrap_err().to_string();
+        assert!(said.starts_with("only ") && said.contains(" of 70000 ports are free"), "{said}");
+        assert!(said.ends_with("on 127.0.0.1"), "{said}");
+    }
+
+    #[test]
     fn the_candidates_are_the_whole_range_once() {
         let all: Vec<u16> = candidates(LOWEST + 99, 12_345).collect();
         assert_eq!(all.len(), 100);

@@ -233,11 +233,12 @@ fn check_real_nodes(root: &StateRoot, options: &Options) -> Result<(), UpError> 
     if count == 0 {
         return Ok(());
     }
-    let demand = InotifyDemand { clusters: options.workers + 1, nodes: count };
-    let mut lacking = lacking_for_real_nodes(root, &options.name, demand)?;
     if count > node::MOST {
-        lacking.push(format!("a lab has at most {} real nodes", node::MOST));
+        let most = format!("a lab has at most {} real nodes", node::MOST);
+        return Err(UpError::RealNodes(vec![most]));
     }
+    let demand = InotifyDemand { clusters: options.workers + 1, nodes: count };
+    let lacking = lacking_for_real_nodes(root, &options.name, demand)?;
     if lacking.is_empty() { Ok(()) } else { Err(UpError::RealNodes(lacking)) }
 }
 
@@ -345,4 +346,26 @@ fn stop(state: &LabState) -> Result<(), UpError> {
         std::thread::sleep(LOOK_AGAIN);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lab_that_is_refused_leaves_no_directory() {
+        let home = tempfile::tempdir().unwrap();
+        let root = StateRoot::at(home.path().join("labs"));
+        let options = Options {
+            name: "large".to_owned(),
+            workers: 2,
+            real_nodes: RealNodeCounts { manager: 0, each_worker: node::MOST },
+            audit: false,
+            owner: LabOwner::ThisProcess,
+            sluice_lab: PathBuf::from("/absent"),
+        };
+        let refused = up(&root, &options, &|_| {}).unwrap_err();
+        assert!(refused.to_string().contains("a lab has at most"), "{refused}");
+        assert!(!root.path().exists());
+    }
 }

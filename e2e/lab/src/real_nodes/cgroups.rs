@@ -106,8 +106,20 @@ fn delegate(above: &Path) -> std::io::Result<()> {
     if all.is_empty() {
         Ok(())
     } else {
-        std::fs::write(above.join("cgroup.subtree_control"), all.join(" "))
+        let passed_on = std::fs::write(above.join("cgroup.subtree_control"), all.join(" "));
+        passed_on.map_err(|error| refused_delegation(above, error))
     }
+}
+
+/// A group with processes passes no controllers on, except the first one of the machine.
+fn refused_delegation(above: &Path, error: std::io::Error) -> std::io::Error {
+    if error.kind() != std::io::ErrorKind::ResourceBusy {
+        return error;
+    }
+    std::io::Error::other(format!(
+        "{} has processes and so passes no controllers on to groups below it; move them to a group of their own",
+        above.display()
+    ))
 }
 
 /// A new group of version 1 has no processors, so that no process could enter it.
@@ -220,6 +232,21 @@ cgroup2 /sys/fs/cgroup/unified cgroup2 rw,relatime 0 0
         assert!(found[0].has("cpuset") && !found[0].unified);
         assert!(found[1].has("cpu") && found[1].has("cpuacct") && !found[1].has("memory"));
         assert!(found[2].unified && found[2].has("pids") && !found[2].has("rw"));
+    }
+
+    #[test]
+    fn a_group_with_processes_is_named_as_the_reason() {
+        const BUSY: i32 = 16;
+        let refused = |code| {
+            let error = std::io::Error::from_raw_os_error(code);
+            refused_delegation(Path::new("/sys/fs/cgroup"), error).to_string()
+        };
+        assert!(
+            refused(BUSY).starts_with("/sys/fs/cgroup has processes and so"),
+            "{}",
+            refused(BUSY)
+        );
+        assert!(refused(13).starts_with("Permission denied"), "{}", refused(13));
     }
 
     #[test]

@@ -23,22 +23,52 @@ const RELEASE: &str = "bookworm";
 
 /// What the machine lacks for labs of this size; empty if it can run them.
 pub fn lacking(demand: InotifyDemand) -> Vec<String> {
-    let mut lacking = Vec::new();
-    if !rustix::process::geteuid().is_root() {
-        lacking.push("real nodes need root".to_owned());
-        // Without it all further points fail as well.
-        return lacking;
+    lacking_as(rustix::process::geteuid().is_root(), || {
+        let mut lacking = ProbedMachine::probe().lacking();
+        lacking.extend(demand.lacking());
+        if lacking.is_empty() {
+            lacking.extend(namespaces());
+            lacking.extend(control_groups());
+        }
+        lacking
+    })
+}
+
+/// Without root all further points would fail as well.
+fn lacking_as(is_root: bool, further: impl FnOnce() -> Vec<String>) -> Vec<String> {
+    if is_root { further() } else { vec!["real nodes need root".to_owned()] }
+}
+
+/// What was found on a machine.
+struct ProbedMachine {
+    os_release: String,
+    /// Programs that do not run, with their Debian packages.
+    absent: Vec<(&'static str, &'static str)>,
+    hierarchies: Vec<CgroupHierarchy>,
+    has_overlay: bool,
+}
+
+impl ProbedMachine {
+    fn probe() -> Self {
+        Self {
+            os_release: os_release(),
+            absent: absent_programs(),
+            hierarchies: CgroupHierarchy::mounted().unwrap_or_default(),
+            has_overlay: has_overlay(),
+        }
     }
-    lacking.extend(foreign_release());
-    lacking.extend(programs());
-    lacking.extend(controllers());
-    lacking.extend(filesystem());
-    lacking.extend(demand.lacking());
-    if lacking.is_empty() {
-        lacking.extend(namespaces());
-        lacking.extend(control_groups());
+
+    fn lacking(&self) -> Vec<String> {
+        let mut lacking: Vec<String> = other_release(&self.os_release).into_iter().collect();
+        lacking.extend(self.absent.iter().map(|(program, package)| {
+            format!("real nodes need {program} (Debian package {package})")
+        }));
+        lacking.extend(lacking_controllers(&self.hierarchies));
+        if !self.has_overlay {
+            lacking.push("the kernel has no overlay file system".to_owned());
+        }
+        lacking
     }
-    lacking
 }
 
 /// What is wrong with the place of a lab.
@@ -60,7 +90,11 @@ pub fn misplaced(directory: &Path, socket: &Path) -> Option<String> {
 
 /// What is wrong with the release of this machine.
 pub fn foreign_release() -> Option<String> {
-    other_release(&std::fs::read_to_string("/etc/os-release").unwrap_or_default())
+    other_release(&os_release())
+}
+
+fn os_release() -> String {
+    std::fs::read_to_string("/etc/os-release").unwrap_or_default()
 }
 
 /// The packages are pinned, and apt of another release has none of their versions.
@@ -75,7 +109,7 @@ fn other_release(os_release: &str) -> Option<String> {
     })
 }
 
-fn programs() -> Vec<String> {
+fn absent_programs() -> Vec<(&'static str, &'static str)> {
     let needed = [
         ("ip", "iproute2"),
         ("unshare", "util-linux"),
@@ -87,12 +121,7 @@ fn programs() -> Vec<String> {
     let absent = needed.into_iter().filter(|(program, _)| {
         !runs(Command::new(program).arg("--version")) && !runs(Command::new(program).arg("-V"))
     });
-    let text = |(program, package)| format!("real nodes need {program} (Debian package {package})");
-    absent.map(text).collect()
-}
-
-fn controllers() -> Option<String> {
-    lacking_controllers(&CgroupHierarchy::mounted().unwrap_or_default())
+    absent.collect()
 }
 
 /// A hierarchy of version 2 offers several controllers, and in a container often not all of the kernel's.
@@ -106,12 +135,10 @@ fn lacking_controllers(hierarchies: &[CgroupHierarchy]) -> Option<String> {
     (!absent.is_empty()).then(text)
 }
 
-fn filesystem() -> Option<String> {
+fn has_overlay() -> bool {
     let known = || std::fs::read_to_string("/proc/filesystems").unwrap_or_default();
     let overlay = |text: String| text.lines().any(|line| line.ends_with("\toverlay"));
-    let there =
-        overlay(known()) || (runs(Command::new("modprobe").arg("overlay")) && overlay(known()));
-    (!there).then(|| "the kernel has no overlay file system".to_owned())
+    overlay(known()) || (runs(Command::new("modprobe").arg("overlay")) && overlay(known()))
 }
 
 /// Creates what a node needs and leaves it again.
@@ -120,11 +147,17 @@ fn namespaces() -> Option<String> {
     command.args(["--mount", "--net", "--pid", "--uts", "--ipc", "--fork", "--mount-proc"]);
     command.args(["ip", "link", "add", "one", "type", "veth", "peer", "name", "other"]);
     let output = command.stdin(Stdio::null()).output();
-    match output {
-        Ok(output) if output.status.success() => None,
-        Ok(output) => Some(format!(
+    let output = output.map(|output| (output.status.success(), output.stderr));
+    refused_namespaces(output)
+}
+
+/// What is wrong if the trial did not succeed. `tried` has its success and its errors.
+fn refused_namespaces(tried: std::io::Result<(bool, Vec<u8>)>) -> Option<String> {
+    match tried {
+        Ok((true, _)) => None,
+        Ok((false, errors)) => Some(format!(
             "namespaces with network interfaces cannot be made: {}",
-            String::from_utf8_lossy(&output.stderr).trim()
+            String::from_utf8_lossy(&errors).trim()
         )),
         Err(error) => Some(format!("run unshare: {error}")),
     }
@@ -190,5 +223,43 @@ mod tests {
         let other = "PRETTY_NAME=\"Ubuntu 24.04 LTS\"\nVERSION_CODENAME=noble\n";
         assert!(other_release(other).unwrap().ends_with("and this is Ubuntu 24.04 LTS"));
         assert!(other_release("").unwrap().ends_with("and this is an unknown system"));
+    }
+
+    #[test]
+    fn without_root_nothing_else_is_looked_at() {
+        let said = lacking_as(false, || panic!("probed"));
+        assert_eq!(said, ["real nodes need root"]);
+        assert_eq!(lacking_as(true, || vec!["more".to_owned()]), ["more"]);
+    }
+
+    #[test]
+    fn every_absent_program_and_file_system_is_a_sentence() {
+        let version_2 = "cgroup2 /c/unified cgroup2 rw 0 0\n";
+        let all = |_: &Path| "cpu cpuset memory pids".to_owned();
+        let mut machine = ProbedMachine {
+            os_release: "VERSION_CODENAME=bookworm\n".to_owned(),
+            absent: vec![],
+            hierarchies: cgroups::hierarchies(version_2, all),
+            has_overlay: true,
+        };
+        assert!(machine.lacking().is_empty());
+        machine.absent = vec![("ip", "iproute2"), ("nsenter", "util-linux")];
+        machine.has_overlay = false;
+        let expected = [
+            "real nodes need ip (Debian package iproute2)",
+            "real nodes need nsenter (Debian package util-linux)",
+            "the kernel has no overlay file system",
+        ];
+        assert_eq!(machine.lacking(), expected);
+    }
+
+    #[test]
+    fn refused_namespaces_are_named_with_what_was_said() {
+        assert_eq!(refused_namespaces(Ok((true, b"a warning".to_vec()))), None);
+        let said = refused_namespaces(Ok((false, b"unshare failed: denied\n".to_vec())));
+        let expected = "namespaces with network interfaces cannot be made: unshare failed: denied";
+        assert_eq!(said.as_deref(), Some(expected));
+        let said = refused_namespaces(Err(std::io::Error::other("no memory")));
+        assert_eq!(said.as_deref(), Some("run unshare: no memory"));
     }
 }
