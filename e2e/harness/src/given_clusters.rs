@@ -38,6 +38,14 @@ pub enum GivenClustersError {
         /// The address of its kubeconfig.
         server: String,
     },
+    /// One cluster in two places.
+    #[error("{variable} names the API server {server} twice")]
+    SameServer {
+        /// The variable.
+        variable: &'static str,
+        /// The address.
+        server: String,
+    },
     /// A kubeconfig cannot be read or written.
     #[error("kubeconfig {} of {cluster}: {source}", .path.display())]
     Kubeconfig {
@@ -110,7 +118,10 @@ impl GivenClusters {
                 |source| GivenClustersError::Kubeconfig { cluster, path: path.clone(), source };
             read.push((cluster, read_from.map_err(|error| failed(error.into()))?));
         }
+        let all: Vec<String> = read.iter().filter_map(|(_, one)| server_of(one)).collect();
+        ensure_different(KUBECONFIGS, &all)?;
         let servers = servers.map_or_else(|| addresses(&read[1..]), Ok)?;
+        ensure_different(SERVERS, &servers)?;
         if servers.len() != NAMES.len() - 1 {
             return Err(GivenClustersError::ServerCount(servers.len()));
         }
@@ -125,13 +136,31 @@ impl GivenClusters {
     }
 }
 
+/// A worker that is the manager, or both workers, would pass most of a test.
+fn ensure_different(variable: &'static str, servers: &[String]) -> Result<(), GivenClustersError> {
+    let twice = servers.iter().enumerate().find(|(place, one)| servers[..*place].contains(one));
+    match twice.map(|(_, server)| server.clone()) {
+        Some(server) => Err(GivenClustersError::SameServer { variable, server }),
+        None => Ok(()),
+    }
+}
+
+/// The address of the cluster of the current context, or of the first one without a context.
+fn server_of(kubeconfig: &Kubeconfig) -> Option<String> {
+    let current = kubeconfig.current_context.as_ref();
+    let context = kubeconfig.contexts.iter().find(|one| Some(&one.name) == current);
+    let name = context.and_then(|context| Some(&context.context.as_ref()?.cluster));
+    let mut clusters = kubeconfig.clusters.iter();
+    let named = clusters.find(|one| name.is_none_or(|name| *name == one.name));
+    named?.cluster.as_ref()?.server.clone()
+}
+
 /// The addresses that kubeconfigs have.
 fn addresses(
     kubeconfigs: &[(&'static str, Kubeconfig)],
 ) -> Result<Vec<String>, GivenClustersError> {
     let addresses = kubeconfigs.iter().map(|(cluster, kubeconfig)| {
-        let clusters = kubeconfig.clusters.iter().filter_map(|one| one.cluster.as_ref());
-        let server = clusters.filter_map(|one| one.server.clone()).next().unwrap_or_default();
+        let server = server_of(kubeconfig).unwrap_or_default();
         let is_loopback =
             ["://127.", "://localhost", "://[::1]"].iter().any(|host| server.contains(host));
         match is_loopback || server.is_empty() {
@@ -215,6 +244,21 @@ mod tests {
         let absent = [all[0].clone(), directory.join("none"), all[2].clone()];
         let said = refused(&absent, Some(far), &directory).await;
         assert!(said.contains("/none of worker-1: "), "{said}");
+        let same = [all[0].clone(), all[1].clone(), all[1].clone()];
+        let said = refused(&same, None, &directory).await;
+        assert_eq!(said, format!("SLUICE_E2E_KUBECONFIGS names the API server {far} twice"));
+        let said = refused(&all, Some(&format!("{far},{far}")), &directory).await;
+        assert_eq!(said, format!("SLUICE_E2E_SERVERS names the API server {far} twice"));
         std::fs::remove_dir_all(&directory).unwrap();
+    }
+
+    #[test]
+    fn the_server_is_that_of_the_current_context() {
+        let text = "{current-context: b, contexts: [{name: a, context: {cluster: one}}, {name: b, context: {cluster: two}}], \
+                    clusters: [{name: one, cluster: {server: first}}, {name: two, cluster: {server: second}}]}";
+        let kubeconfig = Kubeconfig::from_yaml(text).unwrap();
+        assert_eq!(server_of(&kubeconfig).as_deref(), Some("second"));
+        let kubeconfig = Kubeconfig::from_yaml(&text.replace("current-context: b, ", "")).unwrap();
+        assert_eq!(server_of(&kubeconfig).as_deref(), Some("first"));
     }
 }
