@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, fs::File, io, path::Path};
 
+use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use tar::{Archive, Builder, EntryType};
 
@@ -55,6 +56,21 @@ pub fn is_complete(archive: &Path) -> io::Result<bool> {
         io::copy(&mut entry, &mut io::sink())?;
     }
     Ok(found)
+}
+
+/// Accepts an archive that [`is_complete`], before something is done with it.
+///
+/// # Errors
+/// If it is not.
+pub fn check(archive: &Path) -> anyhow::Result<()> {
+    let complete =
+        is_complete(archive).with_context(|| format!("reading {}", archive.display()))?;
+    ensure!(
+        complete,
+        "{} is no whole archive of an image: it has no manifest.json",
+        archive.display()
+    );
+    Ok(())
 }
 
 /// A content that is named by its digest.
@@ -166,4 +182,25 @@ fn prefixed(digest: &str) -> String {
 /// The keys of objects are sorted: `serde_json` keeps them so without its feature `preserve_order`.
 fn bytes(value: &Value) -> Vec<u8> {
     value.to_string().into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_tar_and_a_half_archive_are_named() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let place = folder.path().join("image.tar");
+        let whole = crate::folder_image::tests::sample(folder.path());
+        let half = &whole[..whole.len() / 2];
+        for (content, wanted) in
+            [(&whole[..], ""), (half, "reading "), (&[0; 1024], "no whole archive")]
+        {
+            std::fs::write(&place, content).expect("it is written");
+            let said = check(&place).err().map(|error| error.to_string()).unwrap_or_default();
+            assert!(said.contains(wanted) && said.is_empty() == wanted.is_empty(), "{said}");
+            assert!(wanted.is_empty() || said.contains("image.tar"), "{said}");
+        }
+    }
 }

@@ -113,6 +113,16 @@ fn touch(path: &Path) -> Result<()> {
     Ok(fs::write(path, "")?)
 }
 
+/// The least that counts as an archive of an image.
+fn write_archive(path: &Path) -> Result<()> {
+    let index = path.with_file_name("manifest.json");
+    touch(&index)?;
+    let mut tar = Command::new("tar");
+    tar.arg("-cf").arg(path).arg("-C").arg(path.parent().context("a folder")?);
+    ensure!(tar.arg("manifest.json").status()?.success(), "tar failed");
+    Ok(fs::remove_file(index)?)
+}
+
 #[test]
 fn without_docker_one_line_says_that_everything_is_skipped() -> Result<()> {
     for (docker, why) in [
@@ -155,7 +165,7 @@ fn clusters_are_made_loaded_tested_and_deleted_in_order() -> Result<()> {
     let output = played.run(&["load"])?;
     ensure!(said(&output).contains("sluice-manager.tar is not there; `make images` makes it"));
     for image in ["sluice-manager", "sluice-agent"] {
-        touch(&played.path(&format!("target/images/{image}.tar")))?;
+        write_archive(&played.path(&format!("target/images/{image}.tar")))?;
     }
     let output = played.run(&["load"])?;
     ensure!(output.status.success(), "{}", said(&output));
@@ -197,23 +207,47 @@ fn clusters_are_made_loaded_tested_and_deleted_in_order() -> Result<()> {
 #[test]
 fn with_an_own_image_of_the_nodes_nothing_is_pulled() -> Result<()> {
     let played = PlayedPrograms::new(Some(DOCKER))?;
+    for name in ["named.tar", "nodes.tar"] {
+        write_archive(&played.path(name))?;
+    }
     let mut up = played.command(&["up", "--ignore-inotify", "--own-node-image"])?;
-    let output = up.env("SLUICE_KIND_NODE_IMAGE", "/named.tar").output()?;
+    let output = up.env("SLUICE_KIND_NODE_IMAGE", played.path("named.tar")).output()?;
     ensure!(output.status.success(), "{}", said(&output));
-    ensure!(played.calls()?[0] == "docker load --input /named.tar");
+    ensure!(played.calls()?[0] == "docker load --input ~/named.tar");
     ensure!(played.run(&["down"])?.status.success() && played.calls()?.len() == 3);
-    let output = played.run(&["up", "--ignore-inotify", "--own-node-image", "/nodes.tar"])?;
+    let nodes = played.path("nodes.tar").display().to_string();
+    let output = played.run(&["up", "--ignore-inotify", "--own-node-image", &nodes])?;
     ensure!(output.status.success(), "{}", said(&output));
     let calls = played.calls()?;
-    ensure!(calls.len() == 4 && calls[0] == "docker load --input /nodes.tar", "{calls:?}");
+    ensure!(calls.len() == 4 && calls[0] == "docker load --input ~/nodes.tar", "{calls:?}");
     let image = " --wait 180s --image lab.sluice.dev/kind-node:v1.36.3";
     ensure!(calls.iter().skip(1).all(|call| call.ends_with(image)), "{calls:?}");
     for image in ["sluice-manager", "sluice-agent"] {
-        touch(&played.path(&format!("target/images/{image}.tar")))?;
+        write_archive(&played.path(&format!("target/images/{image}.tar")))?;
     }
     ensure!(played.run(&["load"])?.status.success());
     let calls = played.calls()?;
     ensure!(calls.len() == 3 && !calls.iter().any(|call| call.contains("pull")), "{calls:?}");
+    Ok(())
+}
+
+#[test]
+fn an_archive_that_is_not_whole_is_neither_loaded_nor_made_nodes_of() -> Result<()> {
+    let played = PlayedPrograms::new(Some(DOCKER))?;
+    let nodes = played.path("nodes.tar");
+    touch(&nodes)?;
+    let nodes = nodes.display().to_string();
+    let output = played.run(&["up", "--ignore-inotify", "--own-node-image", &nodes])?;
+    let expected = "nodes.tar is no whole archive of an image";
+    ensure!(!output.status.success() && said(&output).contains(expected), "{}", said(&output));
+    ensure!(played.calls()?.is_empty() && played.clusters()?.is_empty());
+
+    fs::write(played.path("clusters"), "sluice-manager\nsluice-worker-1\nsluice-worker-2\n")?;
+    touch(&played.path("target/images/sluice-manager.tar"))?;
+    let output = played.run(&["load"])?;
+    let expected = "sluice-manager.tar is no whole archive of an image";
+    ensure!(!output.status.success() && said(&output).contains(expected), "{}", said(&output));
+    ensure!(played.calls()?.is_empty());
     Ok(())
 }
 

@@ -6,6 +6,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 use e2e::installation::root;
 use e2e::program_image;
+use images::archive;
 use kube::config::Kubeconfig;
 use lab::binaries::Binaries;
 use lab::real_nodes::configuration::BUSYBOX_IMAGE;
@@ -77,7 +78,7 @@ impl KindClusters {
     /// Gives Docker the image of the nodes, and notes that they have it.
     fn load_node_image(&self, archive: Option<PathBuf>) -> Result<&'static str> {
         let archive = match archive.or_else(|| named_by(NODE_IMAGE_VARIABLE)) {
-            Some(archive) => archive,
+            Some(archive) => archive::check(&archive).map(|()| archive)?,
             None => node_image::find(&|line| println!("{line}"))?,
         };
         run(&self.docker, &["load", "--input", &text(archive)])?;
@@ -134,6 +135,7 @@ impl KindClusters {
             "{} is not there; `make images` makes it, and `load --debug` needs none",
             archive.display()
         );
+        archive::check(&archive)?;
         Ok(archive)
     }
 

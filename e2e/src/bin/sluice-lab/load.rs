@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Result, ensure};
+use images::archive;
 use lab::real_nodes::running_node::RunningNode;
 
 use crate::LabName;
@@ -21,6 +22,7 @@ pub(crate) struct LoadImages {
 
 impl LoadImages {
     pub(crate) fn run(self) -> Result<()> {
+        self.archives.iter().try_for_each(|archive| archive::check(archive))?;
         let lab = self.lab.load()?;
         let cluster = lab.cluster(&self.cluster)?;
         ensure!(!cluster.real_nodes.is_empty(), "{} has no real nodes", cluster.name);
@@ -33,5 +35,21 @@ impl LoadImages {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_archive_that_is_not_whole_is_refused_before_any_node_is_looked_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let archive = folder.path().join("empty.tar");
+        std::fs::write(&archive, [0; 1024]).unwrap();
+        let lab = LabName { name: "absent".to_owned() };
+        let load = LoadImages { lab, cluster: "manager".to_owned(), archives: vec![archive] };
+        let said = load.run().unwrap_err().to_string();
+        assert!(said.contains("empty.tar is no whole archive of an image"), "{said}");
     }
 }
