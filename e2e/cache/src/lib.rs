@@ -62,8 +62,36 @@ pub fn short_digest(inputs: &str) -> String {
     digest.as_ref().iter().take(6).map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// A digest of the sources that make the content of directories. Comments and tests do not change it.
+#[must_use]
+pub fn recipe_digest(sources: &[&str]) -> String {
+    let code = sources.iter().flat_map(|source| code_of(source));
+    short_digest(&code.collect::<Vec<_>>().join("\n"))
+}
+
+fn code_of(source: &str) -> impl Iterator<Item = &str> {
+    let lines = source.lines().take_while(|line| *line != "#[cfg(test)]").map(str::trim);
+    lines.filter(|line| !line.is_empty() && !line.starts_with("//"))
+}
+
 /// Names the operation and the file of a failure.
 pub fn io(operation: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> CacheError {
     let path = path.to_owned();
     move |source| CacheError::Io { operation, path, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_changes_the_digest_of_sources_and_comments_and_tests_do_not() {
+        let digest = |source: &str| recipe_digest(&["fn first() {}", source]);
+        let code = digest("/// One.\nfn one() {\n    two()\n}\n");
+        assert_eq!(
+            code,
+            digest("//! Of one.\nfn one() {\n  // Two.\n    two()\n}\n#[cfg(test)]\nmod tests {}")
+        );
+        assert_ne!(code, digest("fn one() {\n    three()\n}\n"));
+    }
 }

@@ -16,6 +16,9 @@ use tar::{Builder, EntryType, Header};
 
 use crate::digest::{hexadecimal, sha256};
 
+/// This module, for the keys of images that it writes.
+pub const FOLDER_IMAGE_SOURCE: &str = include_str!("folder_image.rs");
+
 /// An image of the files of a folder.
 #[derive(Debug, Clone, Copy)]
 pub struct FolderImage<'a> {

@@ -16,10 +16,10 @@ pub mod scripts;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use cache::{once, short_digest};
+use cache::{once, recipe_digest, short_digest};
 
 use crate::archive::is_complete;
-use crate::folder_image::FolderImage;
+use crate::folder_image::{FOLDER_IMAGE_SOURCE, FolderImage};
 
 /// The name of the image, with Ray's version as its tag.
 pub const RAY_IMAGE: &str = "lab.sluice.dev/ray:2.60.0";
@@ -30,8 +30,14 @@ const PACKAGES: &str = include_str!("../../ray/packages.txt");
 /// Wheels as pip reads them.
 const REQUIREMENTS: &str = include_str!("../../ray/requirements.txt");
 
-/// What makes an image of the packages and wheels. Part of the key: it changes with the code of this module.
-const RECIPE: &str = "1";
+/// What makes an image of the packages and wheels, as part of the key.
+const SOURCES: [&str; 5] = [
+    include_str!("mod.rs"),
+    include_str!("content.rs"),
+    include_str!("python.rs"),
+    include_str!("scripts.rs"),
+    FOLDER_IMAGE_SOURCE,
+];
 
 /// The file in a directory of the cache.
 const ARCHIVE: &str = "ray.tar";
@@ -69,7 +75,7 @@ pub fn find_in(cache: &Path, report: &dyn Fn(&str)) -> Result<PathBuf> {
 
 /// Another input is another directory.
 fn key() -> String {
-    short_digest(&[RECIPE, RAY_IMAGE, PACKAGES, REQUIREMENTS].join("\n"))
+    short_digest(&[&recipe_digest(&SOURCES), RAY_IMAGE, PACKAGES, REQUIREMENTS].join("\n"))
 }
 
 /// Makes the archive in an empty directory and leaves nothing else there.
@@ -96,6 +102,16 @@ mod tests {
     fn the_image_is_named_for_the_wheel_of_ray() {
         let version = RAY_IMAGE.rsplit(':').next().unwrap_or_default();
         assert!(REQUIREMENTS.lines().any(|line| line.starts_with(&format!("ray=={version} "))));
+    }
+
+    #[test]
+    fn the_key_covers_every_source_of_the_module() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/ray");
+        for file in std::fs::read_dir(folder).expect("the folder") {
+            let path = file.expect("a file").path();
+            let source = std::fs::read_to_string(&path).expect("it is read");
+            assert!(SOURCES.contains(&source.as_str()), "{}", path.display());
+        }
     }
 
     #[test]

@@ -6,6 +6,9 @@ use ring::digest::{SHA256, digest};
 use serde_json::json;
 use tar::{Builder, EntryType, Header};
 
+/// This module, for the keys of what is made of its images.
+pub const CONTAINER_IMAGE_SOURCE: &str = include_str!("container_image.rs");
+
 /// A file of an image.
 #[derive(Debug)]
 pub struct ImageFile {

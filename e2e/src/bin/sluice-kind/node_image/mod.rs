@@ -18,14 +18,15 @@ mod root_folder;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use cache::{once, short_digest};
+use cache::{once, recipe_digest, short_digest};
 use containerd::RunningContainerd;
 use e2e::installation::root;
 use images::archive::is_complete;
-use images::folder_image::FolderImage;
+use images::folder_image::{FOLDER_IMAGE_SOURCE, FolderImage};
 use lab::binaries::kind_program::{COREDNS, KUBEADM};
 use lab::binaries::node_programs::NodePrograms;
 use lab::binaries::{Binaries, kind_program, module_program};
+use lab::real_nodes::container_image::CONTAINER_IMAGE_SOURCE;
 use lab::real_nodes::preflight;
 
 /// The name of the image.
@@ -37,8 +38,16 @@ const PACKAGES: &str = include_str!("../../../../../kind/node/packages.txt");
 /// The network of pods, which kind applies.
 const NETWORK: &str = include_str!("../../../../../kind/node/network.yaml");
 
-/// Part of the key: it changes with the code of this module.
-const RECIPE: &str = "2";
+/// What makes an image of the parts, as part of the key.
+const SOURCES: [&str; 7] = [
+    include_str!("mod.rs"),
+    include_str!("containerd.rs"),
+    include_str!("merged_usr.rs"),
+    include_str!("program_images.rs"),
+    include_str!("root_folder.rs"),
+    FOLDER_IMAGE_SOURCE,
+    CONTAINER_IMAGE_SOURCE,
+];
 
 /// The file in a directory of the cache.
 const ARCHIVE: &str = "kind-node.tar";
@@ -74,7 +83,8 @@ impl NodeParts {
             self.kind_files.clone(),
         ];
         let programs = programs.map(|path| path.display().to_string()).join("\n");
-        short_digest(&[RECIPE, NODE_IMAGE, PACKAGES, NETWORK, &programs].join("\n"))
+        let recipe = recipe_digest(&SOURCES);
+        short_digest(&[&recipe, NODE_IMAGE, PACKAGES, NETWORK, &programs].join("\n"))
     }
 }
 
@@ -125,4 +135,18 @@ fn make(parts: &NodeParts, into: &Path, report: &dyn Fn(&str)) -> Result<()> {
         std::fs::remove_dir_all(&left).with_context(|| format!("removing {}", left.display()))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_key_covers_every_source_of_the_module() {
+        for file in std::fs::read_dir(root().join("e2e/src/bin/sluice-kind/node_image")).unwrap() {
+            let path = file.unwrap().path();
+            let source = std::fs::read_to_string(&path).unwrap();
+            assert!(SOURCES.contains(&source.as_str()), "{}", path.display());
+        }
+    }
 }
