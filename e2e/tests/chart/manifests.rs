@@ -79,7 +79,8 @@ fn kustomized(folders: &[&str]) -> Result<String> {
     Ok(text)
 }
 
-fn kustomize(kubectl: &Path, folder: &Path) -> Result<String> {
+/// The output of one kustomization.
+pub(crate) fn kustomize(kubectl: &Path, folder: &Path) -> Result<String> {
     let output = Command::new(kubectl).arg("kustomize").arg(folder).output()?;
     let error = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "kustomize {}: {error}", folder.display());
