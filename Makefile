@@ -1,11 +1,11 @@
-# Commands of the workspace. `make test` is everything that CI runs.
+# Commands of the workspace. CI runs `make test`, then `make test-real` (.ci/run).
 
 CARGO ?= cargo
 
 # The target directory of cargo.
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: test test-real test-real-nodes test-real-ray test-real-kind test-real-dockerd test-real-clusters kind-short test-clusters kind-up kind-register kind-test kind-down lint build unit crash crash-and-counts others lab-lane-1 lab-lane-2 crate-suites counts recount demo bench images programs generate clean-lab
+.PHONY: test test-real test-real-nodes test-real-ray test-real-kind test-real-dockerd test-real-clusters kind-short test-clusters kind-up kind-register kind-test kind-down lint build unit crash crash-and-counts others lab-lane-1 lab-lane-2 crate-suites counts recount demo bench images programs generate
 
 test: lint build unit
 
