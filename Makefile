@@ -86,9 +86,9 @@ test-real: build
 REAL_PARTS := $(TARGET)/real-parts.tsv
 PART := @e2e/part.sh $(REAL_PARTS) run
 
-# At most a lab of three clusters with six nodes and one of two clusters with one run at once.
+# At most two labs of three clusters, one with six nodes and one with two, run at once.
 test-real-nodes: build
-	$(PART) "real nodes" sh -c '$(TARGET)/debug/sluice-lab preflight --clusters 5 --nodes 7 && \
+	$(PART) "real nodes" sh -c '$(TARGET)/debug/sluice-lab preflight --clusters 6 --nodes 8 && \
 	  $(CARGO) test --workspace --locked --test real --test real_pods -- --ignored'
 
 # The real Ray on real nodes, about four minutes with the image of Ray, which is made once. `RAY=no` leaves it out.

@@ -6,6 +6,7 @@
 //! | [`fault_matrix`] | each part of a dispatching installation fails in each phase of a job |
 //! | [`fault_run`] | two managers under load, with faults |
 //! | [`garbage_collector`] | when Kubernetes collects objects of Kueue's kinds |
+//! | [`host_state`] | what nodes, daemons and labs leave as it is on their machine |
 //! | [`installation`] | a complete installation on a lab: manifests, managers, agents, workers |
 //! | [`local_webhooks`] | manifests for a manager that runs outside the lab |
 //! | [`manager_lab`] | one cluster with a manager that tests share, and may start again |
@@ -20,6 +21,7 @@ pub mod audit_log;
 pub mod fault_matrix;
 pub mod fault_run;
 pub mod garbage_collector;
+pub mod host_state;
 pub mod installation;
 pub mod listed_pods;
 pub mod local_webhooks;

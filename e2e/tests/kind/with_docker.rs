@@ -6,6 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use e2e::host_state::HostState;
 use harness::program;
 use tempfile::TempDir;
 
@@ -104,7 +105,7 @@ fn ensure_ended(text: &str) -> Result<()> {
 #[test]
 #[ignore = "make test-real-kind: needs root and dockerd"]
 fn a_daemon_of_its_own_ends_with_the_command_and_leaves_nothing() -> Result<()> {
-    let daemon = OwnDaemon(tempfile::tempdir()?);
+    let (daemon, host) = (OwnDaemon(tempfile::tempdir()?), HostState::now());
     let output = daemon.command("docker info --format {{.DockerRootDir}}; exit 7")?.output()?;
     let root = daemon.0.path().join("sluice-kind/docker-1/data").display().to_string();
     ensure!(said(&output).trim() == root, "{}", said(&output));
@@ -112,6 +113,7 @@ fn a_daemon_of_its_own_ends_with_the_command_and_leaves_nothing() -> Result<()> 
 
     for name in ["-TERM", "-INT"] {
         let mut child = daemon.running()?;
+        host.ensure_unchanged()?;
         signal(&child, name)?;
         ensure!(child.wait()?.code() == Some(130), "{name}");
         ensure!(daemon.left()? == 0, "{name}");
@@ -128,7 +130,7 @@ fn a_daemon_of_its_own_ends_with_the_command_and_leaves_nothing() -> Result<()> 
     let output = daemon.command("true")?.output()?;
     let removed = "removing the files of a daemon that crashed: ";
     ensure!(said(&output).starts_with(removed) && daemon.left()? == 0, "{}", said(&output));
-    Ok(())
+    host.ensure_unchanged()
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use e2e::installation::TIMEOUT;
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{ContainerStateTerminated, Pod};
 use kube::api::{DeleteParams, LogParams};
 use kube::{Api, ResourceExt};
 use serde_json::json;
@@ -71,6 +71,13 @@ async fn a_container_above_its_memory_limit_is_killed() -> Result<()> {
     job["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"] =
         json!({"memory": "32Mi"});
     fixture.submit(&job).await?;
+    let (_, worker) = fixture.until_placed("eats").await?;
+    let pods: Api<Pod> = worker.api(fixture.namespace());
+    let killed = |all: &[Pod]| {
+        let mut ended = all.iter().filter_map(|pod| terminated(pod)?.reason.as_deref());
+        ended.any(|reason| reason == "OOMKilled")
+    };
+    worker.until_all(&pods, "", "one is OOMKilled", 2 * TIMEOUT, killed).await?;
     let end = fixture.until_ended("eats", "Failed").await?;
     let message = end.message.unwrap_or_default();
     ensure!(message.contains("failed with exit code 137"), "{message}");
@@ -124,6 +131,41 @@ async fn a_group_of_gated_pods_runs_in_containers_of_one_worker() -> Result<()> 
     let diary = fixture.diary(worker)?;
     ensure!(diary.pods("started")?.len() == 2 && diary.pods("ended")?.len() == 2, "{diary:?}");
     fixture.ensure_only_on(worker)
+}
+
+#[tokio::test]
+#[ignore = "make test-real"]
+async fn single_gated_pods_run_once_and_their_ends_reach_the_manager() -> Result<()> {
+    let fixture = RealFixture::open("real_pod").await?;
+    for (name, script) in [("good", "note started; note ended"), ("bad", "note failed; exit 7")] {
+        let pod = json!({
+            "apiVersion": "v1", "kind": "Pod",
+            "metadata": {"name": name, "labels": {"kueue.x-k8s.io/queue-name": "queue"}},
+            "spec": fixture.pod_spec(script),
+        });
+        fixture.submit(&pod).await?;
+    }
+    let pods: Api<Pod> = fixture.hub.api(fixture.namespace());
+    for (name, phase, code) in [("good", "Succeeded", 0), ("bad", "Failed", 7)] {
+        let ended = |pod: &Pod| {
+            let is_at = pod.status.as_ref().and_then(|status| status.phase.as_deref());
+            is_at == Some(phase) && terminated(pod).is_some_and(|end| end.exit_code == code)
+        };
+        let what = format!("is {phase} with exit code {code}");
+        fixture.hub.until(&pods, name, &what, 2 * TIMEOUT, ended).await?;
+    }
+    fixture.until_no_pod_is_left().await?;
+    let diary = fixture.whole_diary()?;
+    for (word, pod) in [("started", "good"), ("ended", "good"), ("failed", "bad")] {
+        ensure!(diary.only(word)?.pod == pod, "{diary:?}");
+    }
+    Ok(())
+}
+
+/// How the first container of a pod has ended.
+fn terminated(pod: &Pod) -> Option<&ContainerStateTerminated> {
+    let containers = pod.status.as_ref()?.container_statuses.as_ref()?;
+    containers.first()?.state.as_ref()?.terminated.as_ref()
 }
 
 /// The Job fails, and says so, when the container ends with this code.
