@@ -173,10 +173,10 @@ fn clusters_are_made_loaded_tested_and_deleted_in_order() -> Result<()> {
         "load image-archive ~/target/images/sluice-manager.tar --name sluice-manager",
         "load image-archive ~/target/images/sluice-agent.tar --name sluice-worker-1",
         "load image-archive ~/target/images/sluice-agent.tar --name sluice-worker-2",
-        "docker pull busybox:1.36.1",
-        "docker tag busybox:1.36.1 lab.sluice.dev/busybox:1",
-        "load docker-image lab.sluice.dev/busybox:1 --name sluice-worker-1",
-        "load docker-image lab.sluice.dev/busybox:1 --name sluice-worker-2",
+        "docker pull busybox:1.37",
+        "docker tag busybox:1.37 lab.sluice.dev/busybox:1",
+        "load docker-image lab.sluice.dev/busybox:1 busybox:1.37 --name sluice-worker-1",
+        "load docker-image lab.sluice.dev/busybox:1 busybox:1.37 --name sluice-worker-2",
     ];
     let calls = played.calls()?;
     ensure!(calls == loaded, "{calls:?}");

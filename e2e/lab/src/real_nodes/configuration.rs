@@ -24,6 +24,9 @@ pub const PAUSE_IMAGE: &str = "lab.sluice.dev/pause:1";
 /// An image with a shell and common tools.
 pub const BUSYBOX_IMAGE: &str = "lab.sluice.dev/busybox:1";
 
+/// Its name in `config/samples`: the samples run where nothing can be pulled.
+pub const SAMPLE_IMAGE: &str = "docker.io/library/busybox:1.37";
+
 /// The most pods of a node.
 const PODS: u16 = 60;
 

@@ -23,6 +23,8 @@ pub struct ImageFile {
 pub struct LabImage {
     /// Its name and tag.
     pub reference: String,
+    /// Further names with tags.
+    pub other_references: Vec<String>,
     /// Its programs.
     pub programs: Vec<ImageFile>,
     /// Names of the first program, as symbolic links in `bin`.
@@ -56,8 +58,9 @@ impl LabImage {
         });
         let config = config.to_string().into_bytes();
         let name = format!("{}.json", hex(&config));
-        let index =
-            json!([{"Config": name, "RepoTags": [self.reference], "Layers": ["layer.tar"]}]);
+        let references: Vec<&String> =
+            [&self.reference].into_iter().chain(&self.other_references).collect();
+        let index = json!([{"Config": name, "RepoTags": references, "Layers": ["layer.tar"]}]);
         let mut tar = Builder::new(Vec::new());
         append(&mut tar, &name, 0o644, &config)?;
         append(&mut tar, "layer.tar", 0o644, &layer)?;
@@ -125,6 +128,7 @@ mod tests {
     fn an_archive_names_its_layer_by_digest_and_is_reproducible() {
         let image = LabImage {
             reference: "lab.sluice.dev/busybox:1".to_owned(),
+            other_references: vec!["docker.io/library/busybox:1.37".to_owned()],
             programs: vec![ImageFile { path: "bin/busybox".to_owned(), program: b"x".to_vec() }],
             links: vec!["sh".to_owned()],
             command: vec!["sh".to_owned()],
@@ -134,6 +138,8 @@ mod tests {
         assert_eq!(archive, image.archive().unwrap());
         let files = entries(&archive);
         let index: serde_json::Value = serde_json::from_slice(&files["manifest.json"]).unwrap();
+        let references = ["lab.sluice.dev/busybox:1", "docker.io/library/busybox:1.37"];
+        assert_eq!(index[0]["RepoTags"], serde_json::json!(references));
         let config = index[0]["Config"].as_str().unwrap();
         let config: serde_json::Value = serde_json::from_slice(&files[config]).unwrap();
         let layer = &files["layer.tar"];

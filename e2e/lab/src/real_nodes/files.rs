@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::configuration::{BUSYBOX_IMAGE, SAMPLE_IMAGE};
 use super::container_image::{ImageFile, LabImage};
 use super::init::NodeLaunch;
 use super::{configuration, node::RealNode};
@@ -35,10 +36,12 @@ pub fn image_archives(lab: &Path) -> [PathBuf; 2] {
 /// # Errors
 /// If a program cannot be read, or an archive cannot be written.
 pub fn write_images(lab: &Path, programs: &NodePrograms) -> Result<(), NodeFileError> {
-    let image = |reference: &str, program: PathBuf, name: &str, links: &[&str]| {
+    let image = |references: &[&str], program: PathBuf, name: &str, links: &[&str]| {
+        let mut references = references.iter().map(|one| (*one).to_owned());
         let content = std::fs::read(&program).map_err(file("read", &program))?;
         Ok(LabImage {
-            reference: reference.to_owned(),
+            reference: references.next().unwrap_or_default(),
+            other_references: references.collect(),
             programs: vec![ImageFile { path: format!("bin/{name}"), program: content }],
             links: links.iter().map(|link| (*link).to_owned()).collect(),
             command: vec![format!("/bin/{}", links.first().unwrap_or(&name))],
@@ -46,8 +49,8 @@ pub fn write_images(lab: &Path, programs: &NodePrograms) -> Result<(), NodeFileE
         })
     };
     let images = [
-        image(configuration::PAUSE_IMAGE, programs.pause(), "pause", &[])?,
-        image(configuration::BUSYBOX_IMAGE, programs.busybox(), "busybox", &TOOLS)?,
+        image(&[configuration::PAUSE_IMAGE], programs.pause(), "pause", &[])?,
+        image(&[BUSYBOX_IMAGE, SAMPLE_IMAGE], programs.busybox(), "busybox", &TOOLS)?,
     ];
     for (path, image) in image_archives(lab).into_iter().zip(images) {
         let archive = image.archive().map_err(file("pack", &path))?;

@@ -20,8 +20,8 @@ use crate::variables::{NODE_IMAGE_VARIABLE, kind_program, named_by};
 /// The files of the clusters in `kind/`, without their extension. The manager is the first.
 const FILES: [&str; 3] = ["manager", "worker-1", "worker-2"];
 
-/// The public image with the shell that the containers of the test run.
-const PUBLIC_BUSYBOX: &str = "busybox:1.36.1";
+/// The public image with the shell that the containers of the test run, as `config/samples` name it.
+const PUBLIC_BUSYBOX: &str = "busybox:1.37";
 
 /// See the module.
 pub(crate) struct KindClusters {
@@ -123,7 +123,8 @@ impl KindClusters {
         run(&self.docker, &["tag", PUBLIC_BUSYBOX, BUSYBOX_IMAGE])?;
         FILES.iter().skip(1).try_for_each(|file| {
             let name = cluster_name(file);
-            run(&self.kind, &["load", "docker-image", BUSYBOX_IMAGE, "--name", &name])
+            let images = ["load", "docker-image", BUSYBOX_IMAGE, PUBLIC_BUSYBOX];
+            run(&self.kind, &[&images[..], &["--name", &name]].concat())
         })
     }
 
@@ -260,7 +261,30 @@ fn server_of(kubeconfig: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use lab::real_nodes::configuration::SAMPLE_IMAGE;
+
     use super::*;
+
+    /// Each image of a busybox in files of this folder and below.
+    fn busyboxes(folder: &Path) -> Vec<String> {
+        let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let found = paths.flat_map(|path| match path.is_dir() {
+            true => busyboxes(&path),
+            false => {
+                let text = std::fs::read_to_string(path).unwrap();
+                let words = text.split_whitespace().filter(|word| word.starts_with("busybox:"));
+                words.map(str::to_owned).collect()
+            }
+        });
+        found.collect()
+    }
+
+    #[test]
+    fn samples_run_on_the_image_that_is_loaded() {
+        let found = busyboxes(&root().join("config/samples"));
+        assert!(found.len() > 5 && found.iter().all(|one| one == PUBLIC_BUSYBOX), "{found:?}");
+        assert_eq!(SAMPLE_IMAGE, format!("docker.io/library/{PUBLIC_BUSYBOX}"));
+    }
 
     #[test]
     fn the_address_of_a_kubeconfig_is_found() {

@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use lab::Component;
 use lab::binaries::KUBERNETES_VERSION;
-use lab::real_nodes::configuration::BUSYBOX_IMAGE;
+use lab::real_nodes::configuration::{BUSYBOX_IMAGE, SAMPLE_IMAGE};
 use lab::real_nodes::container_image::{ImageFile, LabImage};
 
 use super::NodeParts;
@@ -79,8 +79,13 @@ fn image(reference: &str, programs: &[ImageProgram], root: &Path) -> Result<LabI
     }
     let first = files.first().map(|file| file.path.clone()).unwrap_or_default();
     let is_shell = first == "bin/busybox";
+    let other_references = match reference {
+        BUSYBOX_IMAGE => vec![SAMPLE_IMAGE.to_owned()],
+        _ => Vec::new(),
+    };
     Ok(LabImage {
         reference: reference.to_owned(),
+        other_references,
         programs: files,
         links: if is_shell { TOOLS.map(str::to_owned).to_vec() } else { Vec::new() },
         // The sandbox of a pod names no command, and the pods of CoreDNS name arguments only.
