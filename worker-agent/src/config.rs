@@ -171,7 +171,7 @@ impl AgentConfiguration {
         }))
     }
 
-    fn read(text: &str) -> anyhow::Result<Self> {
+    pub(crate) fn read(text: &str) -> anyhow::Result<Self> {
         serde_saphyr::from_str(text).map_err(|error| {
             // A snippet repeats lines of the file; a log line has the position and the message.
             let error = error.without_snippet();

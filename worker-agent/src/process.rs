@@ -3,6 +3,7 @@
 use std::{net::SocketAddr, path::Path, sync::Arc};
 
 use anyhow::Context;
+use appwrapper::AllowedComponents;
 use cluster::control::{AgentControl, AgentInput, AgentSettings};
 use config::declared_kinds::declared_kinds;
 use crds::names::labels::MULTI_KUEUE_ORIGIN;
@@ -61,7 +62,7 @@ pub(crate) async fn run(
         metrics: counters.clone(),
         reporter: reporter.clone(),
         head_proxy: args.ray_head_proxy.clone(),
-        job_kinds: job_kinds(settings.kinds()),
+        components: components(config, &known),
         gates: args.ray_feature_gates.unwrap_or_default(),
         security: ray_security(args.ray_security.as_deref())?,
         namespace: config.namespace.clone(),
@@ -138,6 +139,11 @@ fn election(config: &AgentConfiguration) -> anyhow::Result<Option<Election>> {
     Ok(Some(Election { lease, identity, timing: LeaseTiming::default() }))
 }
 
+/// What an AppWrapper may contain. The pods of a Deployment are the AppWrapper's, so it needs no Workload.
+fn components(config: &AgentConfiguration, known: &Kinds) -> AllowedComponents {
+    config.policy().allowed(known).as_components()
+}
+
 /// Reads how RayClusters are secured; none without a file.
 fn ray_security(path: Option<&Path>) -> anyhow::Result<Option<SecurityConfig>> {
     let Some(path) = path else { return Ok(None) };
@@ -145,7 +151,22 @@ fn ray_security(path: Option<&Path>) -> anyhow::Result<Option<SecurityConfig>> {
     read().with_context(|| format!("--ray-security {}", path.display())).map(Some)
 }
 
-/// Groups and kinds of the jobs that the agent starts.
-fn job_kinds(kinds: &Kinds) -> Vec<(String, String)> {
-    kinds.iter().map(|kind| (kind.group().to_owned(), kind.gvk().kind)).collect()
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_app_wrapper_may_contain_deployments_unless_kinds_are_limited() {
+        let with = |text: &str| {
+            let header = "apiVersion: config.sluice.dev/v1alpha1\nkind: AgentConfiguration\n";
+            let config = AgentConfiguration::read(&format!("{header}{text}")).expect("a file");
+            components(&config, Kinds::built_in())
+        };
+        for (api_version, kind) in [("apps/v1", "Deployment"), ("v1", "Pod"), ("batch/v1", "Job")] {
+            assert_eq!(with("").refusal(api_version, kind), None, "{kind}");
+        }
+        let limited = with("kinds: {allow: [{group: batch, version: v1, kind: Job}]}\n");
+        assert_eq!(limited.refusal("batch/v1", "Job"), None);
+        assert!(limited.refusal("apps/v1", "Deployment").is_some());
+    }
 }

@@ -8,6 +8,7 @@
 //! | [`step`] | what a decision asks for, and the answers |
 //! | [`pod_sets`], [`template_path`], `pod_spec_fault` | the pods of a component |
 //! | [`declared_pod_sets`] | pod sets that contradict the object of their component |
+//! | [`AllowedComponents`] | the kinds of objects that components may have |
 //! | `component`, `creation`, `deletion`, `health` | objects of components: made, removed, judged |
 //! | `autoscaled` | worker groups that Ray's autoscaler sizes |
 //! | [`evicted_nodes`](fn@evicted_nodes) | nodes that pods must leave |
@@ -15,6 +16,7 @@
 //! | [`settings`], [`names`] | what an administrator may set; labels, annotations, conditions |
 //! | `state`, `json` | an AppWrapper while a decision is made; reads and writes of untyped objects |
 
+mod allowed_components;
 mod autoscaled;
 mod component;
 mod creation;
@@ -35,6 +37,7 @@ pub mod template_path;
 pub mod v1beta2;
 pub mod webhook;
 
+pub use allowed_components::AllowedComponents;
 pub use component::component_name;
 pub use decide::decide;
 pub use evicted_nodes::evicted_nodes;

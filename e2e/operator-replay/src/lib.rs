@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn recorded_app_wrappers_are_treated_alike() {
-        check("appwrapper", "appwrapper", 64);
+        check("appwrapper", "appwrapper", 62);
     }
 
     #[test]

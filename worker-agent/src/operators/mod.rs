@@ -35,6 +35,7 @@ mod takeover;
 
 use std::{sync::Arc, time::Duration};
 
+use appwrapper::AllowedComponents;
 use jiff::Timestamp;
 use kube::Client;
 use leader::{ClientMetrics, HOME};
@@ -89,8 +90,8 @@ pub(crate) struct Operators {
     pub(crate) reporter: Reporter,
     /// `host:port` of a proxy to Ray heads.
     pub(crate) head_proxy: Option<String>,
-    /// Groups and kinds of jobs that an AppWrapper may wrap.
-    pub(crate) job_kinds: Vec<(String, String)>,
+    /// What an AppWrapper may contain.
+    pub(crate) components: AllowedComponents,
     /// Feature gates of the operators of Ray.
     pub(crate) gates: RayGates,
     /// How RayClusters are secured; none unless an administrator asks for it.
@@ -249,7 +250,7 @@ impl Operators {
             writer: writer(MOST_PASSES),
             recorder,
             heads: Box::new(HeadClient { proxy: self.head_proxy.clone() }),
-            kinds: ComponentKinds::new(self.job_kinds.clone()),
+            kinds: ComponentKinds::new(self.components.clone()),
             settings,
             clock: Box::new(Timestamp::now),
         })

@@ -185,8 +185,9 @@ impl OperatorPass {
     async fn create(&mut self, mut object: Value) -> Result<OrderAnswer, Interruption> {
         let target = RayTarget::of(&object);
         let is_component = self.id.kind == ParentKind::AppWrapper;
-        if is_component && !self.io.kinds.may_be_component(&target.api_version, &target.kind) {
-            return Ok(unknown_kind(&target));
+        let RayTarget { api_version, kind, .. } = &target;
+        if is_component && let Some(message) = self.io.kinds.refusal(api_version, kind) {
+            return Ok(OrderAnswer::Refused(Refusal { code: 404, message, unknown_kind: true }));
         }
         let Some(resource) = self.resource(&target).await? else {
             return Ok(unknown_kind(&target));

@@ -2,6 +2,8 @@
 
 use std::sync::LazyLock;
 
+use appwrapper::AllowedComponents;
+
 use crate::{Kind, integrations::ManagedKinds, job, kind::KindError, leader_worker_set, pods};
 
 /// Built-in kinds that are declared: each is a file of data.
@@ -84,6 +86,14 @@ impl Kinds {
     #[must_use]
     pub fn with_workloads(&self) -> Self {
         Self(self.0.iter().filter(|kind| kind.has_workloads()).cloned().collect())
+    }
+
+    /// What an AppWrapper may contain on a cluster whose agent runs these. A component without a Workload of its own is one of them: the
+    /// AppWrapper has the Workload.
+    #[must_use]
+    pub fn as_components(&self) -> AllowedComponents {
+        let names = |kind: &Kind| (kind.group().to_owned(), kind.gvk().kind);
+        AllowedComponents::with_jobs(self.0.iter().map(names).collect())
     }
 
     /// With these as well.

@@ -33,7 +33,7 @@ pub fn files(kinds: &Kinds) -> Vec<GeneratedFile> {
         file("config/rbac/job-kinds.yaml", roles::of_manager(&queued)),
         file("config/rbac/users/job-kinds.yaml", roles::of_users(&queued)),
         file("config/worker/agent/job-kinds.yaml", roles::of_agent(&queued)),
-        file("config/worker/operators/component-kinds.yaml", roles::of_components(&queued)),
+        file("config/worker/operators/component-kinds.yaml", roles::of_components(kinds)),
         file("config/worker/hub/job-kinds.yaml", roles::of_hub_account(&queued)),
         file("config/worker/hub/policy.yaml", hub_policy::of(&queued)),
     ]

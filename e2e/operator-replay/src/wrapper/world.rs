@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use appwrapper::{
-    WrapperFacts, decide,
+    AllowedComponents, WrapperFacts, decide,
     settings::WrapperSettings,
     step::{WrapperAnswer, WrapperRefusal, WrapperStep},
 };
 use jiff::{SignedDuration, Timestamp};
+use jobs::Kinds;
 use serde_json::{Value, json};
 
 use super::pods;
@@ -27,6 +28,7 @@ pub(crate) struct WrapperWorld {
     pub(crate) passed: BTreeSet<String>,
     pub(crate) events: Vec<(String, String)>,
     pub(crate) node_labels: BTreeMap<String, Value>,
+    components: AllowedComponents,
     settings: WrapperSettings,
     now: Timestamp,
     /// Seconds until a pod starts.
@@ -52,6 +54,7 @@ impl WrapperWorld {
             passed: BTreeSet::new(),
             events: Vec::new(),
             node_labels: BTreeMap::new(),
+            components: Kinds::built_in().as_components(),
             settings,
             now: "2026-01-01T00:00:00Z".parse().expect("a time"),
             delay,
@@ -92,12 +95,18 @@ impl WrapperWorld {
         WrapperAnswer::Done(object)
     }
 
+    /// The agent makes objects of the kinds that it was set up for.
+    fn create_component(&mut self, object: Value) -> WrapperAnswer {
+        let [api_version, kind] =
+            ["apiVersion", "kind"].map(|at| object[at].as_str().unwrap_or_default());
+        match self.components.refusal(api_version, kind) {
+            Some(message) => refused(WrapperRefusal::UnknownKind, &message),
+            None => self.create(object),
+        }
+    }
+
     fn refusal(&self, object: &Value) -> Option<WrapperAnswer> {
         let (kind, name) = (object["kind"].as_str()?, object["metadata"]["name"].as_str()?);
-        if kind == "Thing" {
-            let message = "no matches for kind \"Thing\" in version \"example.com/v1\"";
-            return Some(refused(WrapperRefusal::UnknownKind, message));
-        }
         if self.objects.contains_key(&id(object)) {
             return Some(refused(WrapperRefusal::Other, "already exists"));
         }
@@ -208,7 +217,7 @@ impl WrapperWorld {
 
     fn answer(&mut self, id: &str, step: WrapperStep) -> WrapperAnswer {
         match step {
-            WrapperStep::Create(object) => self.create(object),
+            WrapperStep::Create(object) => self.create_component(object),
             WrapperStep::Patch(patch) => {
                 let Some(object) = self.objects.get_mut(id) else {
                     return refused(WrapperRefusal::NotFound, "not found");

@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use appwrapper::AllowedComponents;
 use kube::Client;
 use runtime::{
     Stop,
@@ -219,7 +220,7 @@ impl SimulatedRun {
             client,
             recorder,
             heads: Box::new(self.world.clone()),
-            kinds: ComponentKinds::new(job_kinds()),
+            kinds: ComponentKinds::new(AllowedComponents::with_jobs(job_kinds())),
             settings: self.world.lock().settings.clone(),
             clock: Box::new(move || clock.lock().now()),
         })
