@@ -43,6 +43,14 @@ pub(crate) struct AgentArgs {
     #[arg(long, value_name = "GATES")]
     pub(crate) ray_feature_gates: Option<RayGates>,
 
+    /// Configuration file of KubeRay's operator, config.ray.io/v1alpha1 Configuration (docs/operators.md). Its environment variables count as well.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ray_config: Option<PathBuf>,
+
+    /// Configuration file of AppWrapper's operator, that of its ConfigMap appwrapper-operator-config (docs/operators.md).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) appwrapper_config: Option<PathBuf>,
+
     /// How RayClusters are secured, in the form of CodeFlare's configuration (docs/reference/ray.md §14); not at all unless set. The manager needs the same.
     #[arg(long, value_name = "FILE")]
     pub(crate) ray_security: Option<PathBuf>,

@@ -11,6 +11,7 @@
 
 mod args;
 mod config;
+mod operator_settings;
 mod operators;
 mod process;
 

@@ -1,6 +1,6 @@
 //! The tasks of the process.
 
-use std::{net::SocketAddr, path::Path, sync::Arc};
+use std::{env, net::SocketAddr, sync::Arc};
 
 use anyhow::Context;
 use appwrapper::AllowedComponents;
@@ -10,7 +10,6 @@ use crds::names::labels::MULTI_KUEUE_ORIGIN;
 use jobs::Kinds;
 use leader::{ClientMetrics, Election, HOME, Leader, LeaderContext, Sources, Unmeasured};
 use prometheus_client::registry::Registry;
-use ray::security::SecurityConfig;
 use runtime::{
     Stop, client,
     events::Reporter,
@@ -23,7 +22,12 @@ use runtime::{
 };
 use tokio::{net::TcpListener, task::JoinSet};
 
-use crate::{args::AgentArgs, config::AgentConfiguration, operators::Operators};
+use crate::{
+    args::AgentArgs,
+    config::AgentConfiguration,
+    operator_settings::{operator_settings, ray_security},
+    operators::Operators,
+};
 
 /// The user agent, visible in the audit log of the API server.
 const USER_AGENT: &str = concat!("sluice-agent/", env!("CARGO_PKG_VERSION"));
@@ -56,6 +60,8 @@ pub(crate) async fn run(
         component: COMPONENT.to_owned(),
         instance: identity().context("identity of the source of events")?,
     };
+    let operated = operator_settings(args, |name| env::var(name).ok())?;
+    let security = ray_security(args.ray_security.as_deref(), &operated.ray)?;
     let operators = Operators {
         mode: args.operators,
         client: client.clone(),
@@ -63,8 +69,8 @@ pub(crate) async fn run(
         reporter: reporter.clone(),
         head_proxy: args.ray_head_proxy.clone(),
         components: components(config, &known),
-        gates: args.ray_feature_gates.unwrap_or_default(),
-        security: ray_security(args.ray_security.as_deref())?,
+        settings: operated,
+        security,
         namespace: config.namespace.clone(),
     };
     // The label with any value: several managers may share the worker.
@@ -142,13 +148,6 @@ fn election(config: &AgentConfiguration) -> anyhow::Result<Option<Election>> {
 /// What an AppWrapper may contain. The pods of a Deployment are the AppWrapper's, so it needs no Workload.
 fn components(config: &AgentConfiguration, known: &Kinds) -> AllowedComponents {
     config.policy().allowed(known).as_components()
-}
-
-/// Reads how RayClusters are secured; none without a file.
-fn ray_security(path: Option<&Path>) -> anyhow::Result<Option<SecurityConfig>> {
-    let Some(path) = path else { return Ok(None) };
-    let read = || anyhow::Ok(SecurityConfig::parse(&std::fs::read_to_string(path)?)?);
-    read().with_context(|| format!("--ray-security {}", path.display())).map(Some)
 }
 
 #[cfg(test)]

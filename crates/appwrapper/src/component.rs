@@ -163,7 +163,7 @@ fn prepare_pod(spec: &mut Value, settings: &WrapperSettings) {
     }
     let asks = |resource: &String| requests(spec, resource);
     // By the resource alone, as recorded, whether or not a node is marked at present.
-    if settings.autopilot_resources.iter().any(asks) {
+    if settings.injects_anti_affinities && settings.autopilot_resources.iter().any(asks) {
         avoid_marked_nodes(spec, settings.autopilot_weight);
     }
 }

@@ -18,8 +18,7 @@ pub fn evicted_nodes<'a>(
     settings: &WrapperSettings,
 ) -> BTreeMap<String, BTreeSet<String>> {
     let resources: BTreeSet<String> = settings.autopilot_resources.iter().cloned().collect();
-    // Without resources Autopilot is switched off.
-    if resources.is_empty() {
+    if !settings.monitors_nodes || resources.is_empty() {
         return BTreeMap::new();
     }
     let evicted =
@@ -49,7 +48,9 @@ mod tests {
             found,
             BTreeMap::from([("a".to_owned(), BTreeSet::from(["nvidia.com/gpu".to_owned()]))])
         );
-        let off = WrapperSettings { autopilot_resources: Vec::new(), ..settings };
+        let off = WrapperSettings { autopilot_resources: Vec::new(), ..settings.clone() };
         assert_eq!(evicted_nodes(&nodes, &off), BTreeMap::new());
+        let unmonitored = WrapperSettings { monitors_nodes: false, ..settings };
+        assert_eq!(evicted_nodes(&nodes, &unmonitored), BTreeMap::new());
     }
 }

@@ -13,6 +13,7 @@
 //! | `autoscaled` | worker groups that Ray's autoscaler sizes |
 //! | [`evicted_nodes`](fn@evicted_nodes) | nodes that pods must leave |
 //! | [`webhook`] | what is refused and defaulted at admission |
+//! | `operator_file` | the same settings as the official operator's file has them |
 //! | [`settings`], [`names`] | what an administrator may set; labels, annotations, conditions |
 //! | `state`, `json` | an AppWrapper while a decision is made; reads and writes of untyped objects |
 
@@ -28,6 +29,7 @@ mod evicted_nodes;
 mod health;
 mod json;
 pub mod names;
+mod operator_file;
 pub mod pod_sets;
 mod pod_spec_fault;
 pub mod settings;
@@ -41,5 +43,6 @@ pub use allowed_components::AllowedComponents;
 pub use component::component_name;
 pub use decide::decide;
 pub use evicted_nodes::evicted_nodes;
+pub use operator_file::WrapperFileError;
 pub use pod_spec_fault::pod_spec_type_fault;
 pub use state::WrapperFacts;

@@ -15,7 +15,11 @@ pub struct WrapperSettings {
     pub user_rbac_check: bool,
     /// Grace periods and retries.
     pub fault_tolerance: FaultTolerance,
-    /// Resources whose pods keep away from nodes that Autopilot marked; none switches that off.
+    /// Whether pods keep away from nodes that Autopilot marked.
+    pub injects_anti_affinities: bool,
+    /// Whether pods leave nodes that Autopilot evicts.
+    pub monitors_nodes: bool,
+    /// Resources of the pods that both is about.
     pub autopilot_resources: Vec<String>,
     /// The weight with which pods avoid nodes with a warning.
     pub autopilot_weight: i64,
@@ -49,6 +53,8 @@ impl Default for WrapperSettings {
             default_queue_name: None,
             user_rbac_check: true,
             fault_tolerance: FaultTolerance::default(),
+            injects_anti_affinities: true,
+            monitors_nodes: true,
             autopilot_resources: vec!["nvidia.com/gpu".to_owned()],
             autopilot_weight: 50,
         }

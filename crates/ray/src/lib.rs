@@ -12,6 +12,7 @@
 //! | [`step`], `pass` | what a decision asks for, and the answers |
 //! | [`webhook`] | what is refused at admission |
 //! | [`settings`], [`names`] | what an administrator may set; labels, annotations, conditions |
+//! | `operator_variables`, `operator_file` | settings as environment and file of the official operator have them |
 //! | [`feature_gates`] | gates by their names |
 //! | [`definitions`] | the CustomResourceDefinitions, generated from the types |
 //! | [`shapes`] | schemas of fields that hold a part of a pod |
@@ -28,6 +29,8 @@ pub mod head;
 pub mod job;
 mod json;
 pub mod names;
+mod operator_file;
+mod operator_variables;
 mod pass;
 mod rules;
 pub mod security;
@@ -40,3 +43,5 @@ mod v1alpha1;
 pub mod webhook;
 
 pub use cluster::Moment;
+pub use operator_file::RayFileError;
+pub use operator_variables::RayVariableError;

@@ -39,10 +39,7 @@ use appwrapper::AllowedComponents;
 use jiff::Timestamp;
 use kube::Client;
 use leader::{ClientMetrics, HOME};
-use ray::{
-    security::{SecurityConfig, SecuritySettings},
-    settings::RayGates,
-};
+use ray::security::{SecurityConfig, SecuritySettings};
 use runtime::{
     Stop, error_chain,
     events::{Reporter, recorder},
@@ -53,19 +50,19 @@ use runtime::{
 use serde_json::{Value, json};
 use tokio::{sync::mpsc, task::JoinSet, time};
 
-pub(crate) use self::takeover::OperatorMode;
 use self::{
     cluster_facts::cluster_facts,
     component_kinds::ComponentKinds,
     head_client::HeadClient,
     object_cache::forget_content,
     operator_loop::{NumberedChange, OperatorLoop},
-    parent::{AllSettings, ParentKind},
+    parent::ParentKind,
     pass::PassIo,
     resources::{WatchedChild, resource, watched_children, watched_nodes, watched_on_openshift},
     security_facts::{SecurityFactsError, security_settings},
     takeover::{NotOperated, operated},
 };
+pub(crate) use self::{parent::AllSettings, takeover::OperatorMode};
 
 /// The most passes at a time.
 const MOST_PASSES: usize = 32;
@@ -92,8 +89,8 @@ pub(crate) struct Operators {
     pub(crate) head_proxy: Option<String>,
     /// What an AppWrapper may contain.
     pub(crate) components: AllowedComponents,
-    /// Feature gates of the operators of Ray.
-    pub(crate) gates: RayGates,
+    /// What an administrator sets, but for the security of RayClusters.
+    pub(crate) settings: AllSettings,
     /// How RayClusters are secured; none unless an administrator asks for it.
     pub(crate) security: Option<SecurityConfig>,
     /// The namespace of the agent.
@@ -140,7 +137,7 @@ impl Operators {
         let names = operated(self.mode, &facts, Timestamp::now())?;
         let is_operated =
             |kind: &ParentKind| names.as_ref().is_none_or(|names| names.contains(&kind.name()));
-        let kinds = ParentKind::enabled(self.gates);
+        let kinds = ParentKind::enabled(self.settings.ray.gates);
         Ok(kinds.filter(is_operated).collect())
     }
 
@@ -171,8 +168,7 @@ impl Operators {
         let on_openshift = security.as_ref().is_some_and(SecuritySettings::writes_openshift);
         let further = if on_openshift { watched_on_openshift() } else { Vec::new() };
         let n_watches = self.watch((&kinds, further), &changes, &until, &mut tasks);
-        let mut settings = AllSettings::default();
-        settings.ray.gates = self.gates;
+        let mut settings = self.settings.clone();
         settings.ray.security = security;
         let io = self.io(settings, leadership, &until, &mut tasks);
         let mut work = OperatorLoop::new(io, n_watches);

@@ -52,9 +52,9 @@ pub(super) struct PassFacts {
 
 /// Settings of all operators.
 #[derive(Clone, Debug, Default)]
-pub(super) struct AllSettings {
-    pub(super) ray: OperatorSettings,
-    pub(super) wrapper: WrapperSettings,
+pub(crate) struct AllSettings {
+    pub(crate) ray: OperatorSettings,
+    pub(crate) wrapper: WrapperSettings,
 }
 
 impl ParentKind {

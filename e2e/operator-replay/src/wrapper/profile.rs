@@ -23,7 +23,8 @@ pub(crate) fn settings(profile: &str) -> WrapperSettings {
             success_ttl: Duration::from_secs(9),
             ..FaultTolerance::default()
         },
-        autopilot_resources: Vec::new(),
+        injects_anti_affinities: false,
+        monitors_nodes: false,
         ..WrapperSettings::default()
     }
 }
