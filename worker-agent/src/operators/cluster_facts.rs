@@ -47,12 +47,14 @@ async fn foreign_leases(
 ) -> kube::Result<Vec<ForeignLease>> {
     let leases: Api<Lease> = Api::all(client.clone());
     let params = ListParams::default().fields(&format!("metadata.name={}", operator.lease));
-    let held = |lease: Lease| {
-        let spec = lease.spec?;
-        // A lease that was released has no holder.
-        spec.holder_identity.filter(|holder| !holder.is_empty())?;
-        let renewed = spec.renew_time?.0;
-        Some(ForeignLease { operator, renewed, seconds: spec.lease_duration_seconds })
-    };
-    Ok(leases.list(&params).await?.items.into_iter().filter_map(held).collect())
+    let leases = leases.list(&params).await?.items.into_iter();
+    Ok(leases.filter_map(|lease| with_holder(operator, lease)).collect())
+}
+
+/// A lease that was released has no holder.
+fn with_holder(operator: ForeignOperator, lease: Lease) -> Option<ForeignLease> {
+    let spec = lease.spec?;
+    spec.holder_identity.filter(|holder| !holder.is_empty())?;
+    let renewed = spec.renew_time.map(|time| time.0);
+    Some(ForeignLease { operator, renewed, seconds: spec.lease_duration_seconds })
 }

@@ -32,6 +32,8 @@ mod security_facts;
 mod simulation;
 mod step;
 mod takeover;
+#[cfg(test)]
+mod takeover_tests;
 
 use std::{sync::Arc, time::Duration};
 

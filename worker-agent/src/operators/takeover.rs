@@ -52,8 +52,8 @@ pub(super) struct ClusterFacts {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ForeignLease {
     pub(super) operator: ForeignOperator,
-    /// The last renewal.
-    pub(super) renewed: Timestamp,
+    /// The last renewal, if the lease says so.
+    pub(super) renewed: Option<Timestamp>,
     /// How long it holds.
     pub(super) seconds: Option<i32>,
 }
@@ -97,9 +97,11 @@ fn without_foreign(facts: &ClusterFacts, now: Timestamp) -> Result<Vec<&'static 
 }
 
 fn is_held(lease: &ForeignLease, now: Timestamp) -> bool {
+    // It has a holder, and nothing shows that the holder has gone.
+    let Some(renewed) = lease.renewed else { return true };
     let seconds = lease.seconds.map_or(DEFAULT_LEASE_SECONDS, i64::from);
     // Clocks differ: twice the duration, so that a late renewal is not taken for an end.
-    now.duration_since(lease.renewed) < SignedDuration::from_secs(2 * seconds)
+    now.duration_since(renewed) < SignedDuration::from_secs(2 * seconds)
 }
 
 #[cfg(test)]
@@ -112,7 +114,7 @@ mod tests {
         let [ray, wrapper] = FOREIGN_OPERATORS;
         let held = |operator, second| {
             let renewed = Timestamp::from_second(second).expect("a time");
-            ForeignLease { operator, renewed, seconds: Some(15) }
+            ForeignLease { operator, renewed: Some(renewed), seconds: Some(15) }
         };
         let facts = |labelled: &[&'static str], leases: &[ForeignLease]| ClusterFacts {
             labelled: labelled.to_vec(),
@@ -124,6 +126,8 @@ mod tests {
         let foreign = Err(NotOperated::ForeignOperator("ray-operator-leader"));
         assert_eq!(decide(facts(labelled, &[held(ray, 900), held(ray, 980)])), foreign);
         assert_eq!(decide(facts(labelled, &[held(ray, 900)])), Ok(Some(vec!["RayCluster"])));
+        let unknown = ForeignLease { operator: ray, renewed: None, seconds: None };
+        assert_eq!(decide(facts(labelled, &[unknown])), foreign, "it may be renewed at any time");
         assert_eq!(operated(OperatorMode::On, &facts(&[], &[held(ray, 980)]), now), Ok(None));
         // Each operator takes its own kinds only.
         let both = &["RayJob", "AppWrapper"];
