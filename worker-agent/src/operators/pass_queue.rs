@@ -5,13 +5,14 @@
 //! read: the pods of a large RayCluster change one by one, and a pass for each of them would read all others.
 //!
 //! The object that has waited longest is next. Objects with a slow last pass, such as RayJobs with a head that hangs, may take half of the
-//! passes at most: hundreds of hung heads delay no object with a head that answers.
+//! passes at most, and together with objects that may ask a head and have had no pass yet three quarters: hundreds of hung heads delay no
+//! object with a head that answers, nor one without a head, from the start of the agent on.
 
 use std::{collections::BTreeMap, time::Duration};
 
 use tokio::time::Instant;
 
-use super::parent::ParentId;
+use super::parent::{ParentId, ParentKind};
 
 /// The first delay after an interrupted pass, doubled after each further one.
 const FIRST_DELAY: Duration = Duration::from_secs(1);
@@ -41,13 +42,36 @@ pub(super) enum PassOutcome {
     Interrupted,
 }
 
+/// How long a pass about an object takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum PassPace {
+    #[default]
+    Quick,
+    /// The first pass may wait for a head.
+    Unknown,
+    Slow,
+}
+
+impl PassPace {
+    fn of_new(kind: ParentKind) -> Self {
+        match kind {
+            ParentKind::RayJob | ParentKind::RayService => Self::Unknown,
+            ParentKind::RayCluster | ParentKind::RayCronJob | ParentKind::AppWrapper => Self::Quick,
+        }
+    }
+
+    fn after(pass: Duration) -> Self {
+        if pass >= SLOW_PASS { Self::Slow } else { Self::Quick }
+    }
+}
+
 #[derive(Default)]
 struct Entry {
     /// When its pass began.
     running: Option<Instant>,
     /// The first change that no pass has seen.
     changed: Option<Instant>,
-    is_slow: bool,
+    pace: PassPace,
     due: Option<Instant>,
     /// No pass begins before.
     rests_until: Option<Instant>,
@@ -85,36 +109,47 @@ pub(super) struct PassQueue {
 #[derive(Clone, Copy, Default)]
 struct RunningPasses {
     all: usize,
+    unknown: usize,
     slow: usize,
 }
 
 impl RunningPasses {
     /// Whether one more may begin, if so many may run.
-    fn has_room(self, is_slow: bool, most: usize) -> bool {
-        self.all < most && (!is_slow || self.slow < most.div_ceil(2))
+    fn has_room(self, pace: PassPace, most: usize) -> bool {
+        let may_wait = || self.unknown + self.slow < (3 * most).div_ceil(4);
+        let has_room_of_pace = match pace {
+            PassPace::Quick => true,
+            PassPace::Unknown => may_wait(),
+            PassPace::Slow => may_wait() && self.slow < most.div_ceil(2),
+        };
+        self.all < most && has_room_of_pace
     }
 
-    fn begin(&mut self, is_slow: bool) {
+    fn begin(&mut self, pace: PassPace) {
         self.all += 1;
-        self.slow += usize::from(is_slow);
+        self.unknown += usize::from(pace == PassPace::Unknown);
+        self.slow += usize::from(pace == PassPace::Slow);
     }
 
-    fn end(&mut self, was_slow: bool) {
+    fn end(&mut self, pace: PassPace) {
         self.all -= 1;
-        self.slow -= usize::from(was_slow);
+        self.unknown -= usize::from(pace == PassPace::Unknown);
+        self.slow -= usize::from(pace == PassPace::Slow);
     }
 }
 
 impl PassQueue {
     /// Asks for a pass after a change.
     pub(super) fn note_change(&mut self, id: ParentId, now: Instant) {
-        self.entries.entry(id).or_default().changed.get_or_insert(now);
+        let pace = PassPace::of_new(id.kind);
+        let entry = self.entries.entry(id).or_insert_with(|| Entry { pace, ..Entry::default() });
+        entry.changed.get_or_insert(now);
     }
 
     /// The objects whose pass may begin, so many at most.
     pub(super) fn take_due(&mut self, now: Instant, most: usize) -> Vec<ParentId> {
         // Each change of a watched object comes here, and most of them while all passes run.
-        if !self.running.has_room(false, most) {
+        if !self.running.has_room(PassPace::Quick, most) {
             return Vec::new();
         }
         let waiting = self.entries.iter_mut();
@@ -123,8 +158,8 @@ impl PassQueue {
         waiting.sort_by_key(|(since, ..)| *since);
         let mut taken = Vec::new();
         for (_, id, entry) in waiting {
-            if self.running.has_room(entry.is_slow, most) {
-                self.running.begin(entry.is_slow);
+            if self.running.has_room(entry.pace, most) {
+                self.running.begin(entry.pace);
                 (entry.running, entry.changed, entry.due) = (Some(now), None, None);
                 taken.push(id.clone());
             }
@@ -142,8 +177,8 @@ impl PassQueue {
     ) {
         let Some(entry) = self.entries.get_mut(id) else { return };
         if let Some(began) = entry.running.take() {
-            self.running.end(entry.is_slow);
-            entry.is_slow = now.duration_since(began) >= SLOW_PASS;
+            self.running.end(entry.pace);
+            entry.pace = PassPace::after(now.duration_since(began));
         }
         let after = match outcome {
             PassOutcome::Complete(after) => {
@@ -167,7 +202,7 @@ impl PassQueue {
     /// that is over would wake the loop without end.
     pub(super) fn next_due(&self, most: usize) -> Option<Instant> {
         let waiting = self.entries.values().filter(|entry| entry.running.is_none());
-        let waiting = waiting.filter(|entry| self.running.has_room(entry.is_slow, most));
+        let waiting = waiting.filter(|entry| self.running.has_room(entry.pace, most));
         waiting.filter_map(Entry::next_due).min()
     }
 }
@@ -177,11 +212,13 @@ mod tests {
     use runtime::watch::Key;
 
     use super::*;
-    use crate::operators::parent::ParentKind;
 
     fn id(name: &str) -> ParentId {
-        let key = Key { namespace: Some("ns".into()), name: name.into() };
-        ParentId { kind: ParentKind::RayCluster, key }
+        id_of(ParentKind::RayCluster, name)
+    }
+
+    fn id_of(kind: ParentKind, name: &str) -> ParentId {
+        ParentId { kind, key: Key { namespace: Some("ns".into()), name: name.into() } }
     }
 
     fn secs(seconds: u64) -> Duration {
@@ -266,26 +303,29 @@ mod tests {
         assert!(!queue.entries.contains_key(&id("a")), "it is forgotten");
     }
 
-    /// Objects with passes of two seconds, like those with a head that hangs, and one with passes of none: how long it waits.
-    fn longest_wait(n_hung: usize) -> Duration {
+    /// RayJobs with passes of two seconds, like those with a head that hangs, and an object with passes of none, which changes once: how
+    /// long it waits.
+    fn longest_wait(n_hung: usize, kind: ParentKind, changes_after: Duration) -> Duration {
         let (mut queue, mut now, begin) = (PassQueue::default(), Instant::now(), Instant::now());
-        let hung: Vec<ParentId> = (0..n_hung).map(|index| id(&format!("hung-{index}"))).collect();
+        let hung = (0..n_hung).map(|index| id_of(ParentKind::RayJob, &format!("hung-{index}")));
+        let hung: Vec<ParentId> = hung.collect();
+        // Its name is behind all others.
+        let well = id_of(kind, "well");
         hung.iter().for_each(|id| queue.note_change(id.clone(), now));
         let mut running: Vec<(Instant, ParentId)> = Vec::new();
-        let (mut asked, mut longest) = (None, Duration::ZERO);
+        let (mut asked, mut has_changed, mut longest) = (None, false, Duration::ZERO);
         while now < begin + secs(60) {
             let (ended, others) = running.into_iter().partition(|(end, _)| *end <= now);
             running = others;
             for (_, id) in ended {
                 queue.finish(&id, PassOutcome::Complete(Some(secs(2))), Duration::ZERO, now);
             }
-            // Its name is behind all others.
-            if asked.is_none() && now > begin + secs(30) {
-                queue.note_change(id("well"), now);
-                asked = Some(now);
+            if !has_changed && now >= begin + changes_after {
+                queue.note_change(well.clone(), now);
+                (asked, has_changed) = (Some(now), true);
             }
             for taken in queue.take_due(now, 32) {
-                if taken == id("well") {
+                if taken == well {
                     longest =
                         longest.max(now.duration_since(asked.take().expect("it was asked for")));
                     queue.finish(&taken, PassOutcome::Complete(None), Duration::ZERO, now);
@@ -301,7 +341,20 @@ mod tests {
     #[test]
     fn heads_that_hang_delay_no_other_object() {
         for n_hung in [1, 40, 200] {
-            assert_eq!(longest_wait(n_hung), Duration::ZERO, "{n_hung}");
+            for kind in [ParentKind::RayCluster, ParentKind::RayJob] {
+                assert_eq!(longest_wait(n_hung, kind, secs(30)), Duration::ZERO, "{n_hung}");
+            }
+        }
+    }
+
+    #[test]
+    fn heads_that_hang_from_the_start_delay_only_objects_that_ask_a_head_for_the_first_time() {
+        for changes_after in [0, 1, 3, 7] {
+            let wait = |kind| longest_wait(200, kind, secs(changes_after));
+            for kind in [ParentKind::RayCluster, ParentKind::AppWrapper, ParentKind::RayCronJob] {
+                assert_eq!(wait(kind), Duration::ZERO, "{kind:?} after {changes_after} s");
+            }
+            assert!(wait(ParentKind::RayJob) < secs(20), "after {changes_after} s");
         }
     }
 
