@@ -317,6 +317,26 @@ fn a_repeated_pass_gives_its_pods_the_same_names() {
     assert!(pods_of(1, &later, &[]).iter().all(|name| !names.contains(name)));
 }
 
+/// A create without an answer is repeated before the cluster has changed.
+#[test]
+fn a_worker_of_an_autoscaler_has_one_name_until_its_cluster_changes() {
+    for hosts in [1, 2] {
+        let mut group = group("w", 3);
+        group["numOfHosts"] = json!(hosts);
+        let mut cluster = cluster_with(&json!([group]));
+        cluster["spec"]["enableInTreeAutoscaling"] = json!(true);
+        cluster["metadata"]["resourceVersion"] = json!("7");
+        let names = pods_of(1, &cluster, &[]);
+        assert_eq!(names.len(), 1 + 3 * hosts);
+        assert!(names.iter().all(|name| name.starts_with("c1-")), "{names:?}");
+        assert_eq!(names, pods_of(2, &cluster, &[]));
+        cluster["metadata"]["resourceVersion"] = json!("8");
+        let later = pods_of(1, &cluster, &[]);
+        assert_eq!(later[0], names[0], "the head");
+        assert!(later[1..].iter().all(|name| !names.contains(name)), "workers that come later");
+    }
+}
+
 #[test]
 fn a_worker_that_was_given_up_leaves_its_name() {
     let mut group = group("w", 1);

@@ -133,6 +133,17 @@ impl<'a> ClusterContext<'a> {
         wanted.into_iter().find(|name| !name.is_empty()).unwrap_or_default().to_owned()
     }
 
+    /// What tells workers of one place from each other in a cluster with an autoscaler; empty in others.
+    ///
+    /// The autoscaler knows workers by their names, and must not meet that of a worker which it has given up. The cluster changes in
+    /// between: its spec, or its status, which counts the worker. It does not while a create without an answer is repeated.
+    pub(crate) fn edition(&self) -> String {
+        match self.is_autoscaling() {
+            true => format!("/{}", text(&self.cluster["metadata"]["resourceVersion"])),
+            false => String::new(),
+        }
+    }
+
     pub(crate) fn owner_reference(&self) -> Value {
         json!({
             "apiVersion": "ray.io/v1",

@@ -144,12 +144,9 @@ fn free_replicas(
         .collect();
     let free = (0..).filter(|index| !used.contains(index)).take(count);
     free.flat_map(|index| {
-        let place = format!("{}/{index}", group.group_name);
-        let suffix = match context.is_autoscaling() {
-            true => context.moment.suffix(&place),
-            // The same for the same replica, as the names of its pods are: a repeated create meets its own pods.
-            false => letters(&[context.uid().as_bytes(), place.as_bytes()], 5),
-        };
+        let place = format!("{}/{index}{}", group.group_name, context.edition());
+        // The same for the same replica, as the names of its pods are: a repeated create meets its own pods.
+        let suffix = letters(&[context.uid().as_bytes(), place.as_bytes()], 5);
         let replica = format!("{}-{suffix}", group.group_name);
         (0..n_hosts).map(move |host| WorkerPlace {
             replica: Some(index),

@@ -57,23 +57,20 @@ pub(crate) fn worker_pod(
 }
 
 /// The name of a worker, which follows from its place; none without indexes, since pods without them have no place.
-///
-/// The autoscaler knows workers by their names, and a name that is used again would be that of a worker it has given up. Those names
-/// are chosen by the API server; a worker too many is the autoscaler's to remove.
 fn worker_name(
     context: &ClusterContext<'_>,
     group: &WorkerGroupSpec,
     place: &WorkerPlace,
     metadata: &Value,
 ) -> Option<String> {
-    let index = place.replica.filter(|_| !context.is_autoscaling())?.to_string();
+    let index = place.replica?.to_string();
     let host = place.host.as_ref().map(|(_, host)| host.to_string()).unwrap_or_default();
     let known = context.group_pods(&group.group_name).filter(|pod| {
         label(pod, names::REPLICA_INDEX_LABEL) == index
             && label(pod, names::HOST_INDEX_LABEL) == host
     });
     let mut known: Vec<String> = known.map(|pod| name(pod).to_owned()).collect();
-    let place = format!("{}/{index}/{host}", group.group_name);
+    let place = format!("{}/{index}/{host}{}", group.group_name, context.edition());
     let given_up = group.scale_strategy.iter().flat_map(|strategy| &strategy.workers_to_delete);
     let given_up: Vec<&String> = given_up.collect();
     loop {

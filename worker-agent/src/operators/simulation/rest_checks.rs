@@ -57,9 +57,7 @@ impl OperatedObject {
         }
         let pods = world.api.of_kind("Pod").count();
         let wanted = if state == "Waiting" { 2 } else { self.pods() };
-        // A worker may be made twice if its create had no answer. The autoscaler, which is not played, removes a surplus one of its groups.
-        let is_surplus = self == Self::IncrementalService && pods > wanted;
-        if pods != wanted && !is_surplus {
+        if pods != wanted {
             found.push(format!("{pods} pods at rest"));
         }
         found.extend(self.outdated_pods(world));
