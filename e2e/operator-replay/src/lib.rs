@@ -35,6 +35,11 @@ pub enum OperatorOutcome {
     Skipped(&'static str),
 }
 
+/// Rules and reasons of differences on purpose that the comparison of a case takes for equal.
+pub fn taken_for_equal(case: &Value) -> impl Iterator<Item = &'static str> {
+    wanted::taken_for_equal(case)
+}
+
 /// Whether a value is a case of this format.
 #[must_use]
 pub fn is_case(value: &Value) -> bool {

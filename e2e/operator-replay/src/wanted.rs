@@ -77,6 +77,20 @@ const GENERAL_RULES: &[GeneralRule] = &[
     },
 ];
 
+/// Differences that the comparison takes for equal, since they are in most cases of a kind: the name in the file, and a part of the cases that
+/// show them.
+const EQUAL: &[(&str, &str)] = &[("equal:health-of-a-proxy", HEALTH)];
+
+/// The path of the health of a proxy of Serve.
+pub(crate) const HEALTH: &str = "/-/healthz";
+
+/// Rules and reasons of differences that the comparison of a case takes for equal.
+pub(crate) fn taken_for_equal(case: &Value) -> impl Iterator<Item = &'static str> {
+    let text = case.to_string();
+    let shown = EQUAL.iter().filter(move |(_, part)| text.contains(part));
+    shown.filter_map(|(name, _)| by_name(name))
+}
+
 /// Rule and reason of the difference of a case of this name.
 pub(crate) fn by_name(case: &str) -> Option<&'static str> {
     lines().find(|(name, _)| *name == case).map(|it| it.1)
@@ -152,6 +166,8 @@ fn any_object(value: &Value, condition: &dyn Fn(&Value) -> bool) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use serde_json::json;
 
     use super::*;
@@ -209,12 +225,42 @@ mod tests {
         assert_eq!(by_rule(&renamed, &selector("app")), None);
     }
 
+    fn rows(prefix: &str) -> usize {
+        lines().filter(|(name, _)| name.starts_with(prefix)).count()
+    }
+
     #[test]
     fn each_general_rule_stands_in_the_file() {
-        for rule in GENERAL_RULES {
-            assert!(by_name(rule.name).is_some(), "{}", rule.name);
+        let general = GENERAL_RULES.iter().map(|rule| rule.name);
+        for name in general.chain(EQUAL.iter().map(|(name, _)| *name)) {
+            assert!(by_name(name).is_some(), "{name}");
         }
-        let in_file = lines().filter(|(name, _)| name.starts_with("any:"));
-        assert_eq!(in_file.count(), GENERAL_RULES.len());
+        assert_eq!((rows("any:"), rows("equal:")), (GENERAL_RULES.len(), EQUAL.len()));
+    }
+
+    #[test]
+    fn each_row_has_a_case_a_rule_and_a_reason() {
+        let mut seen = BTreeSet::new();
+        for line in DIFFERENCES.lines().filter(|line| !line.starts_with('#')) {
+            let fields: Vec<&str> = line.split('\t').collect();
+            assert!(fields.len() == 3 && fields.iter().all(|it| !it.is_empty()), "{line}");
+            assert!(seen.insert(fields[0]), "{line}");
+        }
+    }
+
+    #[test]
+    fn each_rule_without_a_recording_stands_in_the_file() {
+        let document = include_str!("../../../docs/reference/ray.md");
+        let (_, section) = document.split_once("\n## 12.").expect("the section");
+        let (section, _) = section.split_once("\n## ").expect("another one");
+        let rules = section.lines().filter(|line| line.starts_with("* ")).count();
+        assert_eq!(rows("unrecorded:ray/"), rules);
+    }
+
+    #[test]
+    fn a_difference_that_is_taken_for_equal_is_counted() {
+        let asks = json!({"steps": [{"requests": ["GET http://h:8000/-/healthz"]}]});
+        assert_eq!(taken_for_equal(&asks).count(), 1);
+        assert_eq!(taken_for_equal(&json!({"steps": []})).count(), 0);
     }
 }

@@ -15,7 +15,12 @@ pub fn run_operators(cases: &[Value]) -> ReplayReport {
     for case in cases {
         let id = case["name"].as_str().unwrap_or_default().to_owned();
         match operator_replay::replay(case) {
-            OperatorOutcome::Alike => report.passed += 1,
+            OperatorOutcome::Alike => {
+                report.passed += 1;
+                for reason in operator_replay::taken_for_equal(case) {
+                    *report.excepted.entry(reason).or_default() += 1;
+                }
+            }
             OperatorOutcome::Wanted(reason) => {
                 report.passed += 1;
                 *report.excepted.entry(reason).or_default() += 1;

@@ -14,6 +14,7 @@ use super::{
 use crate::{
     normal::{normal, without_parser},
     value_difference::compare,
+    wanted::HEALTH,
 };
 
 /// Kinds that are stored with the defaults of their CRDs, and of which finalizers may hold objects.
@@ -525,11 +526,11 @@ impl RayReplay {
     }
 }
 
-/// The official operator asks the proxy of a head at the address of its pod, ours at its Service.
+/// Takes a difference for equal (`equal:health-of-a-proxy`).
 fn as_recorded(request: String) -> String {
     let Some((begin, rest)) = request.split_once("//") else { return request };
     match rest.split_once(':') {
-        Some((_, end)) if end.contains("/-/healthz") => format!("{begin}//<head pod ip>:{end}"),
+        Some((_, end)) if end.contains(HEALTH) => format!("{begin}//<head pod ip>:{end}"),
         _ => request,
     }
 }
