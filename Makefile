@@ -5,7 +5,7 @@ CARGO ?= cargo
 # The target directory of cargo.
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: test test-real test-real-nodes test-real-ray test-real-kind test-real-dockerd test-real-clusters kind-short test-clusters kind-up kind-register kind-test kind-down lint build unit crash crash-and-counts others lab-lane-1 lab-lane-2 crate-suites counts recount demo bench images programs generate
+.PHONY: test test-real test-real-nodes test-real-ray test-real-kind test-real-dockerd test-real-clusters kind-short test-clusters kind-up kind-register kind-test kind-down lint build unit crash operator-matrix crash-and-counts others lab-lane-1 lab-lane-2 crate-suites counts recount demo bench images programs generate
 
 test: lint build unit
 
@@ -32,6 +32,10 @@ unit:
 # Ends manager and agents before and after every write.
 crash:
 	$(CARGO) test --workspace --locked --test crash
+
+# Every fault of a write of the operators with everything that may happen beside it: half an hour. `make unit` takes one of each write.
+operator-matrix:
+	OPERATOR_MATRIX=all $(CARGO) test --locked -p worker-agent --bins -- crash_tests
 
 crash-and-counts: crash
 	$(MAKE) --no-print-directory counts

@@ -1,7 +1,7 @@
 //! Every write of the operators × everything that goes wrong there × everything that may happen beside it.
 //!
 //! All of them together take half an hour. A run of the tests takes one pair of a fault and a disturbance at each write, in a fixed
-//! rotation. `OPERATOR_MATRIX=all` takes all.
+//! rotation. `make operator-matrix` takes all.
 
 use super::{
     faults::{Disturbance, FaultPoint, WriteFault},
@@ -73,6 +73,7 @@ survive! {
     a_ray_job_with_another_attempt_survives_every_fault_at_every_write: RetriedJob,
     a_ray_job_of_its_user_survives_every_fault_at_every_write: InteractiveJob,
     a_ray_job_with_deletion_rules_survives_every_fault_at_every_write: RuledJob,
+    a_ray_job_with_a_deadline_survives_every_fault_at_every_write: TimedJob,
     a_ray_cron_job_survives_every_fault_at_every_write: CronJob,
     a_ray_service_survives_every_fault_at_every_write: Service,
     an_upgraded_ray_service_survives_every_fault_at_every_write: UpgradedService,
@@ -81,4 +82,5 @@ survive! {
     an_app_wrapper_that_is_reset_survives_every_fault_at_every_write: ResetWrapper,
     an_app_wrapper_that_fails_survives_every_fault_at_every_write: FailedWrapper,
     an_app_wrapper_with_stuck_pods_survives_every_fault_at_every_write: StuckWrapper,
+    an_app_wrapper_with_a_ray_job_survives_every_fault_at_every_write: WrappedJob,
 }

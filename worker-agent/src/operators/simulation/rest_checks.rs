@@ -123,7 +123,8 @@ impl OperatedObject {
             | Self::RetriedJob
             | Self::InteractiveJob
             | Self::RuledJob => "Complete",
-            Self::FailedWrapper => "Failed",
+            Self::TimedJob | Self::FailedWrapper => "Failed",
+            Self::WrappedJob => "Succeeded",
             _ => "Running",
         }
     }
@@ -150,8 +151,10 @@ impl OperatedObject {
             | Self::RetriedJob
             | Self::InteractiveJob
             | Self::RuledJob
+            | Self::TimedJob
             | Self::CronJob
-            | Self::FailedWrapper => 0,
+            | Self::FailedWrapper
+            | Self::WrappedJob => 0,
             Self::Wrapper => 4,
         }
     }

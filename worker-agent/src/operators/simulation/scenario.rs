@@ -56,6 +56,10 @@ pub(super) enum OperatedObject {
     FailedWrapper,
     /// One with pods that go only if they are forced to.
     StuckWrapper,
+    /// One with a RayJob.
+    WrappedJob,
+    /// A RayJob that takes longer than it may.
+    TimedJob,
 }
 
 /// A part of the life of an object, with what follows it until nothing moves any more.
@@ -83,7 +87,7 @@ pub(super) enum LifePart {
 }
 
 impl OperatedObject {
-    pub(super) const ALL: [Self; 20] = [
+    pub(super) const ALL: [Self; 22] = [
         Self::Cluster,
         Self::FullCluster,
         Self::HostsCluster,
@@ -96,6 +100,7 @@ impl OperatedObject {
         Self::RetriedJob,
         Self::InteractiveJob,
         Self::RuledJob,
+        Self::TimedJob,
         Self::CronJob,
         Self::Service,
         Self::UpgradedService,
@@ -104,6 +109,7 @@ impl OperatedObject {
         Self::ResetWrapper,
         Self::FailedWrapper,
         Self::StuckWrapper,
+        Self::WrappedJob,
     ];
 
     pub(super) fn object(self) -> Value {
@@ -128,6 +134,7 @@ impl OperatedObject {
             Self::RetriedJob => job_with("K8sJobMode", &json!({"backoffLimit": 1})),
             Self::InteractiveJob => job_with("InteractiveMode", &json!({"entrypoint": null})),
             Self::RuledJob => job_with("HTTPMode", &deletion_rules()),
+            Self::TimedJob => job_with("HTTPMode", &json!({"activeDeadlineSeconds": 4})),
             Self::CronJob => cron_job(),
             Self::Service | Self::UpgradedService => service_with(&json!({})),
             Self::IncrementalService => service_with(&incremental_upgrade()),
@@ -135,6 +142,7 @@ impl OperatedObject {
                 let cluster = ray("RayCluster", "inner", &cluster_spec(1));
                 wrapper_of(&[batch_job(None), cluster], &[])
             }
+            Self::WrappedJob => wrapper_of(&[job_with("HTTPMode", &json!({}))], &[]),
             Self::ResetWrapper => {
                 let periods =
                     [("failureGracePeriodDuration", "5s"), ("retryPausePeriodDuration", "8s")];
@@ -190,6 +198,8 @@ impl OperatedObject {
             ],
             Self::InteractiveJob => &[&[Begin, Suspend, Resume, NameJob, Resume, Delete]],
             Self::RuledJob => &[&[Begin, Resume, Delete]],
+            Self::TimedJob => &[&[Begin, Resume, Delete], &[Wait(2), Suspend, Resume, Delete]],
+            Self::WrappedJob => &[&[Begin, Resume, Delete], &[Wait(4), Suspend, Resume, Delete]],
             Self::CronJob => &[&[Wait(75), Suspend, Delete], &[Wait(62), Delete]],
             Self::FullCluster
             | Self::HostsCluster
