@@ -88,7 +88,7 @@ impl Kinds {
         Self(self.0.iter().filter(|kind| kind.has_workloads()).cloned().collect())
     }
 
-    /// What an AppWrapper may contain on a cluster whose agent runs these. A component without a Workload of its own is one of them: the
+    /// What an AppWrapper may contain where the agent runs these. A component without a Workload of its own is one of them: the
     /// AppWrapper has the Workload.
     #[must_use]
     pub fn as_components(&self) -> AllowedComponents {
