@@ -109,7 +109,9 @@ async fn large(options: &OperatorOptions, figures: &mut Vec<Figure>) -> Result<(
     let measured = field.explained(Box::pin(large::measure(&field, options.workers))).await?;
     figures.push(Figure::at_most("large_writes", measured.writes, 15.0, 8.0));
     figures.push(Figure::at_most("large_cpu_s", measured.cpu_seconds, 2.0, 1.0));
-    figures.push(Figure::plain("large_events", measured.events));
+    // One of each pod, and a few of the other objects.
+    let events = f64::from(u32::try_from(options.workers + 10)?);
+    figures.push(Figure::at_most("large_events", measured.events, events, events));
     figures.push(Figure::plain("large_ready_s", measured.took.as_secs_f64()));
     Ok(())
 }
@@ -124,7 +126,7 @@ async fn idle(options: &OperatorOptions, figures: &mut Vec<Figure>) -> Result<()
     };
     let observed = field.explained(Box::pin(observed)).await?;
     figures.push(Figure::at_most("idle_writes", observed.writes, 0.0, 0.0));
-    figures.push(Figure::at_most("idle_requests_per_s", observed.requests_per_second, 1.0, 1.0));
+    figures.push(Figure::at_most("idle_requests_per_s", observed.requests_per_second, 1.0, 0.0));
     figures.push(Figure::plain("idle_rss_mb", mebibytes(observed.resident)));
     figures.push(Figure::plain("idle_mcpu", observed.millicpus));
     Ok(())
