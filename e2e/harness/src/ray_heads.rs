@@ -6,7 +6,6 @@
 
 use std::{
     collections::HashMap,
-    convert::Infallible,
     io,
     net::{IpAddr, SocketAddr, UdpSocket},
     sync::{Arc, Mutex, PoisonError},
@@ -15,7 +14,7 @@ use std::{
 
 use http_body_util::{BodyExt, Full};
 use hyper::{
-    Request, Response, StatusCode,
+    Method, Request, Response, StatusCode,
     body::{Bytes, Incoming},
     header::{CONNECTION, HeaderValue, UPGRADE},
     server::conn::http1,
@@ -34,6 +33,9 @@ use tokio::{
 
 /// The path of the applications of Serve.
 const SERVE: &str = "/api/serve/applications/";
+
+/// The path of the jobs.
+const JOBS: &str = "/api/jobs/";
 
 /// A job that was submitted to a head.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,6 +75,12 @@ pub enum HeadFault {
     Html,
     /// With more than anything can take.
     Endless,
+    /// With an error of the server.
+    Error,
+    /// With the end of the connection.
+    Cut,
+    /// As they should, but they refuse every job.
+    RefusesJobs,
 }
 
 #[derive(Default)]
@@ -205,7 +213,7 @@ async fn serve(
                 let heads = Arc::clone(&heads);
                 let of_proxy = request.uri().authority().map(ToString::to_string);
                 let head = head.clone().or(of_proxy).unwrap_or_default();
-                async move { Ok::<_, Infallible>(answer(request, head, &heads).await) }
+                async move { answer(request, head, &heads).await }
             });
             // A client that goes away is none of the heads' concern.
             let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), answer);
@@ -219,19 +227,34 @@ fn namespace_of(head: &str) -> &str {
     head.split('.').nth(1).unwrap_or_default()
 }
 
+/// An error ends the connection.
 async fn answer(
+    request: Request<Incoming>,
+    head: String,
+    heads: &Mutex<PlayedHeads>,
+) -> io::Result<Response<Full<Bytes>>> {
+    let fault = lock(heads).faults.get(namespace_of(&head)).copied().unwrap_or_default();
+    let is_submission = request.method() == Method::POST && request.uri().path() == JOBS;
+    match fault {
+        HeadFault::Hang => std::future::pending().await,
+        HeadFault::Html => Ok(response(200, "<html><body>Sign in</body></html>".to_owned())),
+        HeadFault::Endless => Ok(response(200, " ".repeat(50 << 20))),
+        HeadFault::Error => Ok(response(503, "out of memory".to_owned())),
+        HeadFault::Cut => Err(io::Error::other("the head ends the connection")),
+        HeadFault::RefusesJobs if is_submission => {
+            Ok(response(500, "no more than one job".to_owned()))
+        }
+        HeadFault::None | HeadFault::RefusesJobs => Ok(sound_answer(request, head, heads).await),
+    }
+}
+
+/// The answer of a head without a fault.
+async fn sound_answer(
     mut request: Request<Incoming>,
     head: String,
     heads: &Mutex<PlayedHeads>,
 ) -> Response<Full<Bytes>> {
     let namespace = namespace_of(&head).to_owned();
-    let fault = lock(heads).faults.get(&namespace).copied().unwrap_or_default();
-    match fault {
-        HeadFault::None => {}
-        HeadFault::Hang => std::future::pending().await,
-        HeadFault::Html => return response(200, "<html><body>Sign in</body></html>".to_owned()),
-        HeadFault::Endless => return response(200, " ".repeat(50 << 20)),
-    }
     if let Some(id) = followed_job(&request, &head, heads) {
         tokio::spawn(log(upgrade::on(&mut request), id));
         return upgraded();
@@ -250,7 +273,7 @@ async fn answer(
         (_, SERVE) => return response(200, applications(&heads.configs, &head).to_string()),
         _ => {}
     }
-    let path = parts.uri.path().trim_start_matches("/api/jobs/").to_owned();
+    let path = parts.uri.path().trim_start_matches(JOBS).to_owned();
     match (parts.method.as_str(), path.as_str()) {
         ("POST", "") => {
             let id = body["submission_id"].as_str().unwrap_or_default().to_owned();
@@ -278,7 +301,7 @@ fn followed_job(
     heads: &Mutex<PlayedHeads>,
 ) -> Option<String> {
     request.headers().get(UPGRADE)?;
-    let id = request.uri().path().strip_prefix("/api/jobs/")?.strip_suffix("/logs/tail")?;
+    let id = request.uri().path().strip_prefix(JOBS)?.strip_suffix("/logs/tail")?;
     let heads = lock(heads);
     let mut known = heads.submissions.iter();
     known.any(|it| it.id == id && it.head == head).then(|| id.to_owned())

@@ -1,6 +1,7 @@
 //! RayJobs that are dispatched to the worker.
 
 use anyhow::{Context, Result, ensure};
+use e2e::installation::TIMEOUT;
 use harness::HeadFault;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{DynamicObject, Patch, PatchParams};
@@ -27,6 +28,65 @@ pub(crate) fn submitted(fixture: &OperatorFixture, name: &str) -> Vec<String> {
     here.map(|it| it.id).filter(|id| id.starts_with(&prefix)).collect()
 }
 
+/// How the head of a job that runs may fail.
+const FAULTS: [HeadFault; 5] =
+    [HeadFault::Html, HeadFault::Hang, HeadFault::Endless, HeadFault::Error, HeadFault::Cut];
+
+/// Until the status of a RayJob says that its head does not say how the job is, or that it does.
+async fn until_head_fails(fixture: &OperatorFixture, name: &str, fails: bool) -> Result<()> {
+    let holds = |job: &DynamicObject| {
+        job.data.pointer("/status/jobStatusCheckFailureStartTime").is_some() == fails
+    };
+    let (api, what) = (fixture.api(&fixture.worker, "RayJob"), format!("has a bad head: {fails}"));
+    fixture.worker.until(&api, name, &what, 2 * TIMEOUT, holds).await?;
+    Ok(())
+}
+
+/// A head that refuses a job is asked again, and the job runs once.
+#[tokio::test]
+async fn a_ray_job_waits_for_a_head_that_refuses_it() -> Result<()> {
+    let fixture = OperatorFixture::new("refused_job").await?;
+    let (heads, namespace) = (fixture.heads(), fixture.space.namespace());
+    heads.set_fault(namespace, HeadFault::RefusesJobs);
+    fixture.submit(&ray_job("train")).await?;
+    until_head_fails(&fixture, "train", true).await?;
+    ensure!(submitted(&fixture, "train").is_empty(), "it was refused");
+    heads.set_fault(namespace, HeadFault::None);
+    fixture
+        .until_status(&fixture.worker, ("RayJob", "train"), "/status/jobStatus", "PENDING")
+        .await?;
+    heads.set_status_of(namespace, "SUCCEEDED");
+    fixture
+        .until_status(&fixture.hub, ("RayJob", "train"), "/status/jobDeploymentStatus", "Complete")
+        .await?;
+    let submitted = submitted(&fixture, "train");
+    ensure!(submitted.len() == 1, "submitted once: {submitted:?}");
+    fixture.until_nothing_left().await
+}
+
+/// Heads that hang delay no RayJob of another head.
+#[tokio::test]
+async fn a_ray_job_ends_beside_one_with_a_head_that_hangs() -> Result<()> {
+    let (hung, well) = (OperatorFixture::new("hung").await?, OperatorFixture::new("well").await?);
+    hung.heads().set_fault(hung.space.namespace(), HeadFault::Hang);
+    hung.submit(&ray_job("train")).await?;
+    until_head_fails(&hung, "train", true).await?;
+    well.submit(&ray_job("train")).await?;
+    well.until_status(&well.worker, ("RayJob", "train"), "/status/jobStatus", "PENDING").await?;
+    well.heads().set_status_of(well.space.namespace(), "SUCCEEDED");
+    well.until_status(&well.hub, ("RayJob", "train"), "/status/jobDeploymentStatus", "Complete")
+        .await?;
+    let running = hung.api(&hung.worker, "RayJob").get("train").await?;
+    let state = running.data.pointer("/status/jobDeploymentStatus");
+    ensure!(state == Some(&json!("Running")), "the other one waits for its head: {state:?}");
+    hung.heads().set_fault(hung.space.namespace(), HeadFault::None);
+    for fixture in [&hung, &well] {
+        fixture.delete("RayJob", "train").await?;
+        fixture.until_nothing_left().await?;
+    }
+    Ok(())
+}
+
 /// A RayJob is submitted once, although its heads fail in every way and the agent is killed, and its end is on the manager's object.
 #[tokio::test]
 async fn a_ray_job_runs_once_over_bad_heads_and_a_killed_agent() -> Result<()> {
@@ -39,12 +99,12 @@ async fn a_ray_job_runs_once_over_bad_heads_and_a_killed_agent() -> Result<()> {
     fixture.until_listed(2).await?;
     heads.set_fault(fixture.space.namespace(), HeadFault::Html);
     fixture.restart_agent().await?;
-    let failing =
-        |job: &DynamicObject| job.data.pointer("/status/jobStatusCheckFailureStartTime").is_some();
-    let api = fixture.api(&fixture.worker, "RayJob");
-    let timeout = 2 * e2e::installation::TIMEOUT;
-    fixture.worker.until(&api, "train", "has a head that says nothing", timeout, failing).await?;
-    heads.set_fault(fixture.space.namespace(), HeadFault::None);
+    for fault in FAULTS {
+        heads.set_fault(fixture.space.namespace(), fault);
+        until_head_fails(&fixture, "train", true).await.with_context(|| format!("{fault:?}"))?;
+        heads.set_fault(fixture.space.namespace(), HeadFault::None);
+        until_head_fails(&fixture, "train", false).await.with_context(|| format!("{fault:?}"))?;
+    }
     heads.set_status_of(fixture.space.namespace(), "SUCCEEDED");
     fixture
         .until_status(&fixture.hub, ("RayJob", "train"), "/status/jobDeploymentStatus", "Complete")
@@ -68,7 +128,7 @@ async fn workers_of_an_autoscaler_wait_for_quota() -> Result<()> {
     let before = fixture.until_running("worker", 1).await?;
     let named = |job: &DynamicObject| job.data["status"]["rayClusterName"].is_string();
     let jobs = fixture.api(&fixture.worker, "RayJob");
-    let timeout = 2 * e2e::installation::TIMEOUT;
+    let timeout = 2 * TIMEOUT;
     let job = fixture.worker.until(&jobs, "train", "names its cluster", timeout, named).await?;
     let cluster = job.data["status"]["rayClusterName"].as_str().context("a name")?;
 
