@@ -40,6 +40,9 @@ pub struct EngineSettings {
     /// A preemptor loses its mark when it is requeued for another reason than its preemptions. The recorded version of upstream keeps
     /// the mark until the Workload gets quota; its releases do not any more.
     pub release_failed_preemptors: bool,
+    /// A search for preemption targets counts the implicit resource `pods`. The recorded version of upstream leaves it out, and finds
+    /// too few targets where several must leave for it; later versions do not.
+    pub count_pods_in_preemption: bool,
     /// The check of topology domains within a cycle counts all pod sets of a Workload together. Upstream checks each of them
     /// alone, and may charge a node for more than it has.
     pub check_pod_sets_together: bool,
@@ -95,6 +98,7 @@ impl Default for EngineSettings {
             reevaluate_refused: false,
             requeue_over_shared_nodes: false,
             release_failed_preemptors: false,
+            count_pods_in_preemption: false,
             check_pod_sets_together: false,
             node_replacement_delay: 0,
             tas_profile_mixed: true,

@@ -37,6 +37,7 @@ pub(super) fn engine_settings(file: &Configuration, gates: &Gates) -> engine::En
         reevaluate_refused: false,
         requeue_over_shared_nodes: true,
         release_failed_preemptors: true,
+        count_pods_in_preemption: true,
         check_pod_sets_together: true,
         node_replacement_delay: NODE_REPLACEMENT_DELAY,
         tas_balanced_placement: on(Gate::TASBalancedPlacement),

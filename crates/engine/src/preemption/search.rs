@@ -39,10 +39,12 @@ pub(crate) fn find_for(
     targets: &mut Vec<PreemptionTarget>,
 ) {
     let contested = assignment.contested();
-    // Upstream leaves out the implicit resource `pods` here; too few targets show when the entry is processed. A slot
-    // with request zero does not count: it may be borrowed already.
-    let counts =
-        |one: &&(Slot, Amount)| one.1 != Amount::ZERO && state.quota.tree().pair(one.0).1 != PODS;
+    // Too few targets for the implicit resource `pods` show when the entry is processed, and the next cycle finds the same ones. A
+    // slot with request zero does not count: it may be borrowed already.
+    let pods = state.settings.count_pods_in_preemption;
+    let counts = |one: &&(Slot, Amount)| {
+        one.1 != Amount::ZERO && (pods || state.quota.tree().pair(one.0).1 != PODS)
+    };
     let usage: SlotUsage = assignment.usage.iter().filter(counts).copied().collect();
     if let [asked] = *usage.as_slice()
         && contested.as_slice() == [asked.0]

@@ -23,6 +23,7 @@ pub(super) fn settings(words: &Words<'_>) -> EngineSettings {
             "reevaluate-refused" => settings.reevaluate_refused = true,
             "requeue-over-nodes" => settings.requeue_over_shared_nodes = true,
             "release-preemptors" => settings.release_failed_preemptors = true,
+            "count-pods" => settings.count_pods_in_preemption = true,
             "pod-sets-together" => settings.check_pod_sets_together = true,
             "delayed-replacement" => settings.node_replacement_delay = 1_000_000_000,
             "no-mixed-profile" => settings.tas_profile_mixed = false,

@@ -415,3 +415,26 @@ fn usage_of_a_removed_flavor_does_not_lower_the_order() {
         "#]],
     );
 }
+
+#[test]
+fn targets_free_the_quota_of_pods_too() {
+    check(
+        "
+        settings fair=final count-pods
+        cohort all
+        cq team-a cohort=all reclaim=any gpu/h100=25 pods/h100=7
+        cq team-b cohort=all gpu/h100=25 pods/h100=0
+        wl four q=team-b pods=4 gpu=1 t=1
+        cycle
+        wl three q=team-b pods=3 gpu=1 t=2
+        cycle
+        wl owner q=team-a pods=7 gpu=1 t=3
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve four team-b gpu=h100:4 pods=h100:4 (borrows, height 1)
+            2  reserve three team-b gpu=h100:3 pods=h100:3 (borrows, height 1)
+            3  preempt for owner team-a: four InCohortReclamation, three InCohortReclamation
+        "#]],
+    );
+}

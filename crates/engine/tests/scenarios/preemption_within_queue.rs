@@ -314,3 +314,28 @@ fn a_borrowing_preemptor_preempts_nothing_within_its_queue() {
         "#]],
     );
 }
+
+#[test]
+fn targets_free_the_quota_of_pods_too() {
+    check(
+        "
+        settings count-pods
+        cq team-a within=lower gpu/h100=50 pods/h100=7
+        wl four q=team-a pods=4 gpu=1 prio=1 t=1
+        cycle
+        wl three q=team-a pods=3 gpu=1 prio=1 t=2
+        cycle
+        wl high q=team-a pods=7 gpu=1 prio=5 t=3
+        cycle
+        release four t=4
+        release three t=4
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve four team-a gpu=h100:4 pods=h100:4
+            2  reserve three team-a gpu=h100:3 pods=h100:3
+            3  preempt for high team-a: four InClusterQueue, three InClusterQueue
+            4  reserve high team-a gpu=h100:7 pods=h100:7
+        "#]],
+    );
+}

@@ -243,3 +243,27 @@ fn a_slice_level_must_not_be_above_the_pod_set_level() {
         "#]],
     );
 }
+
+#[test]
+fn targets_free_the_quota_of_pods_too() {
+    check(
+        "
+        settings count-pods
+        topology racks levels=rack,node
+        flavor tas topology=racks
+        node h1 rack=r1 cpu=50 pods=10
+        cq team-a within=lower cpu/tas=50 pods/tas=7
+        wl four q=team-a pods=4 cpu=1 prio=1 required=node t=1
+        cycle
+        wl three q=team-a pods=3 cpu=1 prio=1 required=node t=2
+        cycle
+        wl high q=team-a pods=7 cpu=1 prio=5 required=node t=3
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve four team-a cpu=tas:4 pods=tas:4 at r1/h1:4
+            2  reserve three team-a cpu=tas:3 pods=tas:3 at r1/h1:3
+            3  preempt for high team-a: four InClusterQueue, three InClusterQueue
+        "#]],
+    );
+}
