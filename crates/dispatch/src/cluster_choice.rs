@@ -39,6 +39,8 @@ pub struct PlacementRequest<'a> {
     pub order: QueueOrder,
     /// The only cluster that may take it; `None` if any may.
     pub only: Option<ClusterId>,
+    /// Other flavors of the Workload were refused before, in the same cycle.
+    pub alternative: bool,
 }
 
 impl PlacementRequest<'_> {
@@ -69,10 +71,22 @@ impl Fleet {
             }
             Err(mut reasons) => {
                 self.find_never_fitting(&class, &mut reasons);
-                let key = self.pending.add(position, class, self.changes, now);
+                if !request.alternative {
+                    self.pending.leave_alternatives(request.workload);
+                }
+                let key = self.await_room(request, now);
                 Err(PlacementRefusal { key, reasons })
             }
         }
+    }
+
+    /// Lets a Workload wait for room, beside what it waits for already if the request is an alternative.
+    pub(crate) fn await_room(&mut self, request: &PlacementRequest<'_>, now: Time) -> RequeueKey {
+        let (position, class) = ((request.order, request.workload), request.class());
+        if request.alternative {
+            return self.pending.add_alternative(position, class, self.changes, now);
+        }
+        self.pending.add(position, class, self.changes, now)
     }
 
     /// Requeue keys of Workloads that would get a cluster now, oldest first. A key is returned once per change.

@@ -348,6 +348,11 @@ impl Fleet {
         self.pending.pause(workload);
     }
 
+    /// Ends the wait of a Workload for room under other flavors than those of its first request.
+    pub(crate) fn leave_alternatives(&mut self, workload: WorkloadId) {
+        self.pending.leave_alternatives(workload);
+    }
+
     /// Removes a Workload that is not pending, with its waiting time.
     pub fn reset_waiting(&mut self, workload: WorkloadId) {
         self.pending.remove(workload);

@@ -1,11 +1,11 @@
 //! The fleet as the engine's [`Placer`]: quota is reserved only together with a cluster (docs/reference/dispatch.md §1).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use engine::{
     CycleEntry, CycleOutcome, Placer, RequeueKey, Time,
-    ids::{ClusterId, WorkloadId},
+    ids::{ClusterId, FlavorId, WorkloadId},
 };
 
 use crate::{
@@ -29,11 +29,25 @@ pub struct DispatchedEntry {
 }
 
 impl DispatchedEntry {
-    fn request(&self, workload: WorkloadId, fleet: &mut Fleet) -> PlacementRequest<'_> {
+    fn request(
+        &self,
+        workload: WorkloadId,
+        alternative: bool,
+        fleet: &mut Fleet,
+    ) -> PlacementRequest<'_> {
         let only = self.extends.as_ref().map(|one| fleet.cluster(&one.cluster));
         let (config, work, order) = (&self.config, &self.work, self.order);
-        PlacementRequest { workload, config, work, order, only }
+        PlacementRequest { workload, config, work, order, only, alternative }
     }
+}
+
+/// The flavors of an entry that no cluster takes, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RefusedFlavors {
+    /// The flavors, sorted by id.
+    pub flavors: Vec<FlavorId>,
+    /// Why.
+    pub refusal: PlacementRefusal,
 }
 
 /// Returns the request of a cycle entry; `None` if the entry is not dispatched by capacity.
@@ -44,8 +58,8 @@ pub struct FleetPlacer<'a> {
     fleet: &'a mut Fleet,
     lookup: &'a DispatchLookup<'a>,
     now: Time,
-    /// Reasons per entry without a cluster.
-    pub refusals: BTreeMap<WorkloadId, PlacementRefusal>,
+    /// Reasons per entry without a cluster, in the order in which its flavors were tried.
+    pub refusals: BTreeMap<WorkloadId, Vec<RefusedFlavors>>,
 }
 
 impl<'a> FleetPlacer<'a> {
@@ -61,9 +75,19 @@ impl<'a> FleetPlacer<'a> {
         Some(dispatched)
     }
 
-    fn refused(&mut self, workload: WorkloadId, refusal: PlacementRefusal) -> RequeueKey {
-        let key = refusal.key;
-        self.refusals.insert(workload, refusal);
+    /// Whether other flavors of an entry were refused before.
+    fn is_alternative(&self, entry: &CycleEntry) -> bool {
+        let refused = self.refusals.get(&entry.workload).and_then(|all| all.first());
+        refused.is_some_and(|one| one.flavors != flavors_of(entry))
+    }
+
+    fn refused(&mut self, entry: &CycleEntry, refusal: PlacementRefusal) -> RequeueKey {
+        let (key, flavors) = (refusal.key, flavors_of(entry));
+        let all = self.refusals.entry(entry.workload).or_default();
+        match all.iter_mut().find(|one| one.flavors == flavors) {
+            Some(known) => known.refusal = refusal,
+            None => all.push(RefusedFlavors { flavors, refusal }),
+        }
         key
     }
 
@@ -85,16 +109,16 @@ impl<'a> FleetPlacer<'a> {
     /// No cluster is known to have room: those of which nothing is known race after the reservation.
     fn race_or_refuse(
         &mut self,
-        workload: WorkloadId,
+        entry: &CycleEntry,
         dispatched: &DispatchedEntry,
         refusal: PlacementRefusal,
     ) -> Result<Option<ClusterId>, RequeueKey> {
         let candidates = self.unreported_candidates(dispatched);
         if candidates.is_empty() {
-            return Err(self.refused(workload, refusal));
+            return Err(self.refused(entry, refusal));
         }
-        self.fleet.pause_waiting(workload);
-        self.fleet.begin_race(workload, candidates);
+        self.fleet.pause_waiting(entry.workload);
+        self.fleet.begin_race(entry.workload, candidates);
         Ok(None)
     }
 
@@ -118,7 +142,8 @@ impl Placer for FleetPlacer<'_> {
         if self.races_blind(&dispatched) {
             return Ok(None);
         }
-        let request = dispatched.request(entry.workload, self.fleet);
+        let alternative = self.is_alternative(entry);
+        let request = dispatched.request(entry.workload, alternative, self.fleet);
         match self.fleet.choose_cluster(&request, self.now) {
             Ok(cluster) => {
                 let priority = dispatched.order.priority;
@@ -128,7 +153,7 @@ impl Placer for FleetPlacer<'_> {
                 self.fleet.set_priority(entry.workload, priority);
                 Ok(Some(cluster))
             }
-            Err(refusal) => self.race_or_refuse(entry.workload, &dispatched, refusal),
+            Err(refusal) => self.race_or_refuse(entry, &dispatched, refusal),
         }
     }
 
@@ -136,7 +161,7 @@ impl Placer for FleetPlacer<'_> {
         let dispatched = self.dispatched(entry);
         let fits = |one: DispatchedEntry| {
             self.races_blind(&one) || !self.unreported_candidates(&one).is_empty() || {
-                let request = one.request(entry.workload, self.fleet);
+                let request = one.request(entry.workload, false, self.fleet);
                 self.fleet.fits_after(&request, gone, self.now)
             }
         };
@@ -147,17 +172,28 @@ impl Placer for FleetPlacer<'_> {
         let Some(dispatched) = self.dispatched(entry) else {
             return RequeueKey::default();
         };
-        let request = dispatched.request(entry.workload, self.fleet);
+        if !self.refusals.contains_key(&entry.workload) {
+            // Those of an earlier cycle.
+            self.fleet.leave_alternatives(entry.workload);
+        }
+        let alternative = self.is_alternative(entry);
+        let request = dispatched.request(entry.workload, alternative, self.fleet);
         let refusal = self.fleet.refuse_after(&request, gone, self.now);
-        self.refused(entry.workload, refusal)
+        self.refused(entry, refusal)
     }
 
     fn preemptible(&mut self, entry: &CycleEntry) -> Vec<Vec<WorkloadId>> {
         let dispatched = self.dispatched(entry);
         let preemptible = |one: DispatchedEntry| {
-            let request = one.request(entry.workload, self.fleet);
+            let request = one.request(entry.workload, false, self.fleet);
             self.fleet.preemptible(&request, self.now)
         };
         dispatched.map(preemptible).unwrap_or_default()
     }
+}
+
+fn flavors_of(entry: &CycleEntry) -> Vec<FlavorId> {
+    let chosen = entry.assignment.pod_sets.iter().flat_map(|one| &one.flavor_assignments);
+    let flavors: BTreeSet<FlavorId> = chosen.map(|choice| choice.flavor).collect();
+    flavors.into_iter().collect()
 }

@@ -58,7 +58,7 @@ pub use cluster_race::{ClusterRace, Nominated, ROUND};
 pub use dispatcher::{Dispatcher, IncrementalSteps};
 pub use exclusions::ExclusionCause;
 pub use fleet::Fleet;
-pub use fleet_placer::{DispatchLookup, DispatchedEntry, FleetPlacer};
+pub use fleet_placer::{DispatchLookup, DispatchedEntry, FleetPlacer, RefusedFlavors};
 pub use free_capacity::{RemainingNodes, free_capacity};
 pub use gang_reservation::CapacityReservation;
 pub use incarnation::{
@@ -71,7 +71,7 @@ pub use lease::{
 pub use local_nodes::{LocalNode, NodeUsage};
 pub use node_class_reduction::{join_equal_classes, reduce_classes};
 pub use orphan_cleanup::{HubWorkload, ListedCopy, OrphanScan, find_orphans};
-pub use placement_message::placement_message;
+pub use placement_message::{placement_message, refusals_message};
 pub use policy::{
     ClusterPreference, GangReservationPolicy, LeasePolicy, ONE_COST, PlacementConfig,
     PlacementPolicy, PlacementStrategy,

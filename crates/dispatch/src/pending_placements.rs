@@ -2,7 +2,8 @@
 //!
 //! Workloads with equal requests and configuration form one placement class with one requeue key: a
 //! cluster that takes one of them takes any. A Workload leaves its class when it gets a cluster, changes its request
-//! or is removed; a class without Workloads is dropped. So there are never more keys than waiting Workloads. Source:
+//! or is removed; a class without Workloads is dropped. A Workload with alternative flavors waits in one class per flavor
+//! assignment that was refused; the first one counts for its place in the queue order and for reservations. Source:
 //! docs/reference/dispatch.md §1.
 //!
 //! The waiting time continues while the Workload is pending with the same request, also while it lacks something
@@ -52,25 +53,28 @@ pub(crate) struct PendingClass {
     pub(crate) preempts: bool,
     /// Waiting Workloads, in queue order.
     waiting: BTreeSet<WaitingPosition>,
+    /// Workloads for which this is an alternative.
+    alternatives: BTreeSet<WaitingPosition>,
 }
 
 impl PendingClass {
-    /// First Workload in queue order.
+    /// First Workload in queue order, also of those for which this is an alternative.
     pub(crate) fn first_position(&self) -> Option<WaitingPosition> {
-        self.waiting.first().copied()
+        self.waiting.first().into_iter().chain(self.alternatives.first()).min().copied()
     }
 
-    /// All waiting Workloads, in queue order.
+    /// The Workloads that wait for it in the first place, in queue order.
     pub(crate) fn positions(&self) -> impl Iterator<Item = WaitingPosition> {
         self.waiting.iter().copied()
     }
 }
 
-/// The class and order of one waiting Workload.
-#[derive(Debug, Clone, Copy)]
+/// The classes and order of one waiting Workload.
+#[derive(Debug, Clone)]
 struct PendingPlacement {
     key: u64,
     turn: QueueOrder,
+    alternatives: Vec<u64>,
 }
 
 /// The request of a Workload and the time of its first refusal.
@@ -111,21 +115,69 @@ impl PendingPlacements {
             self.first_refusals
                 .insert(workload, FirstRefusal { request: Arc::clone(request), since: at });
         }
-        let known_key = self.keys.get(&class).copied();
-        let key = known_key.unwrap_or_else(|| self.open_class(class, checked, at));
-        if let Some(pending) = self.classes.get_mut(&key) {
-            (pending.checked, pending.at) = (checked, at);
+        let (key, pending) = self.class_at(class, checked, at);
+        if let Some(pending) = pending {
             pending.waiting.insert((turn, workload));
         }
         // The new position is entered before the old one is left: otherwise a class with this one
         // Workload would be dropped, and its key with it.
-        let before = self.placements.get(&workload).copied();
+        let before = self.placements.get(&workload);
         if before.is_none_or(|before| (before.key, before.turn) != (key, turn)) {
             self.pause(workload);
             self.changes += 1;
+            let placement = PendingPlacement { key, turn, alternatives: Vec::new() };
+            self.placements.insert(workload, placement);
         }
-        self.placements.insert(workload, PendingPlacement { key, turn });
         RequeueKey(key)
+    }
+
+    /// Adds `workload` to one more class: that of another flavor assignment, which was refused after the first one.
+    pub(crate) fn add_alternative(
+        &mut self,
+        (turn, workload): WaitingPosition,
+        class: PlacementClass,
+        checked: u64,
+        at: Time,
+    ) -> RequeueKey {
+        if !self.placements.contains_key(&workload) {
+            return self.add((turn, workload), class, checked, at);
+        }
+        let (key, pending) = self.class_at(class, checked, at);
+        if let Some(pending) = pending {
+            pending.alternatives.insert((turn, workload));
+        }
+        let placement = self.placements.get_mut(&workload);
+        if let Some(placement) = placement.filter(|one| !one.alternatives.contains(&key)) {
+            placement.alternatives.push(key);
+        }
+        RequeueKey(key)
+    }
+
+    /// Removes `workload` from the classes of its alternatives.
+    pub(crate) fn leave_alternatives(&mut self, workload: WorkloadId) {
+        let Some(placement) = self.placements.get_mut(&workload) else {
+            return;
+        };
+        let position = (placement.turn, workload);
+        for key in std::mem::take(&mut placement.alternatives) {
+            self.remove_from(key, |pending| pending.alternatives.remove(&position));
+        }
+    }
+
+    /// The key and the class of a request, evaluated just now.
+    fn class_at(
+        &mut self,
+        class: PlacementClass,
+        checked: u64,
+        at: Time,
+    ) -> (u64, Option<&mut PendingClass>) {
+        let known_key = self.keys.get(&class).copied();
+        let key = known_key.unwrap_or_else(|| self.open_class(class, checked, at));
+        let mut pending = self.classes.get_mut(&key);
+        if let Some(pending) = &mut pending {
+            (pending.checked, pending.at) = (checked, at);
+        }
+        (key, pending)
     }
 
     /// The key under which a Workload waits.
@@ -138,7 +190,8 @@ impl PendingPlacements {
         let class = Arc::new(class);
         self.keys.insert(Arc::clone(&class), self.last_key);
         let waiting = BTreeSet::new();
-        let pending = PendingClass { class, checked, at, preempts: false, waiting };
+        let alternatives = BTreeSet::new();
+        let pending = PendingClass { class, checked, at, preempts: false, waiting, alternatives };
         self.classes.insert(self.last_key, pending);
         self.last_key
     }
@@ -151,17 +204,24 @@ impl PendingPlacements {
 
     /// Removes `workload` and keeps its waiting time. Drops a class without Workloads.
     pub(crate) fn pause(&mut self, workload: WorkloadId) {
+        self.leave_alternatives(workload);
         let Some(placement) = self.placements.remove(&workload) else {
             return;
         };
         self.changes += 1;
-        let Some(pending) = self.classes.get_mut(&placement.key) else {
+        let position = (placement.turn, workload);
+        self.remove_from(placement.key, |pending| pending.waiting.remove(&position));
+    }
+
+    /// Removes something from a class, and the class if no Workload is left in it.
+    fn remove_from(&mut self, key: u64, remove: impl FnOnce(&mut PendingClass) -> bool) {
+        let Some(pending) = self.classes.get_mut(&key) else {
             return;
         };
-        pending.waiting.remove(&(placement.turn, workload));
-        if pending.waiting.is_empty() {
+        remove(pending);
+        if pending.waiting.is_empty() && pending.alternatives.is_empty() {
             self.keys.remove(&pending.class);
-            self.classes.remove(&placement.key);
+            self.classes.remove(&key);
         }
     }
 

@@ -39,8 +39,7 @@ impl Fleet {
     ) -> PlacementRefusal {
         let mut reasons = self.refusals_after(request, gone, now).unwrap_or_default();
         self.find_never_fitting(&request.class(), &mut reasons);
-        let position = (request.order, request.workload);
-        let key = self.pending.add(position, request.class(), self.changes, now);
+        let key = self.await_room(request, now);
         self.pending.set_preempts(key);
         PlacementRefusal { key, reasons }
     }

@@ -93,7 +93,7 @@ impl Clusters {
 
 fn asked(work: &Arc<AssignedWorkload>) -> PlacementRequest<'_> {
     let order = QueueOrder { priority: 0, queued_at: Time(0) };
-    PlacementRequest { workload: ONE, config: "all", work, order, only: None }
+    PlacementRequest { workload: ONE, config: "all", work, order, only: None, alternative: false }
 }
 
 #[test]

@@ -3,11 +3,11 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use dispatch::{
-    AssignedWorkload, CapacityReport, CheckpointCluster, DispatchedEntry, Fleet, FleetPlacer,
-    JobGvk, NodeClassCapacity, PlacementConfig, QueueOrder, RequestedPodSet, UNREPORTED_WINDOW,
-    WorkloadRequest,
+    AssignedPodSet, AssignedWorkload, CapacityReport, CheckpointCluster, DispatchedEntry, Fleet,
+    FleetPlacer, JobGvk, NodeClassCapacity, PlacementConfig, QueueOrder, RequestedPodSet,
+    UNREPORTED_WINDOW, WorkloadRequest, refusals_message,
 };
-use engine::ids::{ResourceId, WorkloadId};
+use engine::ids::{FlavorId, ResourceId, WorkloadId};
 use engine::node_selection::NodeSelection;
 use engine::spec::{
     ClusterQueueInfo, FairSharingWeight, FlavorQuotaSpec, FlavorSpec, FungibilitySpec,
@@ -18,9 +18,15 @@ use engine::{Amount, CycleOutcome, Engine, EngineSettings, Event, Time};
 
 /// An engine with one queue of so many cpus, in which higher priorities preempt lower ones.
 fn engine(cpus: i64) -> (Engine, ResourceId) {
+    engine_with_flavors(cpus, &["any"])
+}
+
+/// The same, with so many cpus of each flavor.
+fn engine_with_flavors(cpus: i64, flavors: &[&str]) -> (Engine, ResourceId) {
     let mut engine = Engine::new(EngineSettings::default());
     let names = engine.names_mut();
-    let (cpu, flavor) = (names.resources.intern("cpu"), names.flavors.intern("any"));
+    let cpu = names.resources.intern("cpu");
+    let flavors: Vec<_> = flavors.iter().map(|name| names.flavors.intern(name)).collect();
     let (queue, local) = (names.queues.intern("team"), names.local_queues.intern("ns/team"));
     let namespace = names.namespaces.intern("ns");
     let quota = QuotaSpec {
@@ -29,10 +35,11 @@ fn engine(cpus: i64) -> (Engine, ResourceId) {
         borrowing_limit: None,
         lending_limit: None,
     };
-    let flavors = vec![FlavorQuotaSpec { flavor, resources: vec![quota] }];
+    let of = |&flavor: &FlavorId| FlavorQuotaSpec { flavor, resources: vec![quota] };
+    let quotas = flavors.iter().map(of).collect();
     let spec = ClusterQueueInfo {
         cohort: None,
-        groups: vec![ResourceGroupSpec { resources: vec![cpu], flavors }],
+        groups: vec![ResourceGroupSpec { resources: vec![cpu], flavors: quotas }],
         strategy: QueueingStrategy::BestEffortFifo,
         preemption: PreemptionSpec {
             within_cluster_queue: PreemptionPolicy::LowerPriority,
@@ -49,7 +56,9 @@ fn engine(cpus: i64) -> (Engine, ResourceId) {
         admission_fair_sharing: false,
     };
     engine.apply(Event::Namespace(namespace, Some(Vec::new())));
-    engine.apply(Event::Flavor(flavor, Some(FlavorSpec::default())));
+    for flavor in flavors {
+        engine.apply(Event::Flavor(flavor, Some(FlavorSpec::default())));
+    }
     engine.apply(Event::ClusterQueue(queue, Some(Box::new(spec))));
     engine.apply(Event::LocalQueue(
         local,
@@ -412,5 +421,84 @@ fn nothing_is_preempted_while_another_cluster_has_room() {
             panic!("{outcome:?}");
         };
         assert_eq!((taken.index(), targets), (cluster, Vec::new()));
+    }
+}
+
+/// An engine with 10 cpus of a flavor on premises and 10 in a cloud, and a fleet with nodes of 4 and 8 cpus for these: east
+/// and west.
+fn two_flavors() -> (Engine, ResourceId, Fleet) {
+    let (engine, cpu) = engine_with_flavors(10, &["on-prem", "cloud"]);
+    let mut fleet = Fleet::new();
+    let clusters: Vec<_> = ["east", "west"].map(|name| fleet.cluster(name)).into();
+    for &cluster in &clusters {
+        fleet.set_connected(cluster, true);
+    }
+    fleet.set_report(clusters[0], Some(report_of("on-prem", cpu, 4)));
+    fleet.set_report(clusters[1], Some(report_of("cloud", cpu, 8)));
+    fleet.set_config("all", Some(PlacementConfig { clusters, ..PlacementConfig::default() }));
+    (engine, cpu, fleet)
+}
+
+fn report_of(pool: &str, cpu: ResourceId, free: i64) -> CapacityReport {
+    let mut all = report(cpu, free);
+    all.classes[0].labels = vec![("pool".into(), pool.into())];
+    CapacityReport { label_keys: vec!["pool".into()], ..all }
+}
+
+/// One pod of so many cpus, on nodes of the flavor that the entry has.
+fn on_nodes_of_flavor(entry: &engine::CycleEntry, cpu: ResourceId, amount: i64) -> DispatchedEntry {
+    let plain = one_pod((cpu, amount), 0);
+    let chosen = &entry.assignment.pod_sets[0].flavor_assignments[0];
+    let pool = if chosen.flavor.index() == 0 { "on-prem" } else { "cloud" };
+    let labels = vec![("pool".into(), pool.into())];
+    let assigned = vec![AssignedPodSet { count: 1, labels, ..AssignedPodSet::default() }];
+    let work = Arc::new(AssignedWorkload::new(Arc::clone(&plain.work.request), assigned));
+    DispatchedEntry { work, ..plain }
+}
+
+#[test]
+fn a_workload_without_room_in_a_flavor_is_placed_in_the_next_one() {
+    let (mut engine, cpu, mut fleet) = two_flavors();
+    let mut outcomes = Vec::new();
+    for (name, amount) in [("ns/small", 3), ("ns/large", 6), ("ns/second", 2)] {
+        submit(&mut engine, name, cpu, amount);
+        let lookup = |entry: &engine::CycleEntry| Some(on_nodes_of_flavor(entry, cpu, amount));
+        let entries = engine.cycle(Time(1), &mut FleetPlacer::new(&mut fleet, &lookup, Time(1)));
+        outcomes.extend(entries.iter().map(|entry| entry.outcome));
+    }
+    let on = |name: &str| CycleOutcome::Reserved { cluster: fleet.find(name) };
+    assert_eq!(outcomes, [on("east"), on("west"), on("west")]);
+}
+
+#[test]
+fn a_workload_without_room_in_any_flavor_waits_for_that_of_each() {
+    for pool in ["on-prem", "cloud"] {
+        let (mut engine, cpu, mut fleet) = two_flavors();
+        submit(&mut engine, "ns/large", cpu, 9);
+        let lookup = |entry: &engine::CycleEntry| Some(on_nodes_of_flavor(entry, cpu, 9));
+        let mut placer = FleetPlacer::new(&mut fleet, &lookup, Time(1));
+        let entries = engine.cycle(Time(1), &mut placer).to_vec();
+        let [refused] = &placer.refusals.into_values().collect::<Vec<_>>()[..] else {
+            panic!("one Workload is refused");
+        };
+        let name = if pool == "on-prem" { "east" } else { "west" };
+        let message = refusals_message(refused, &fleet, engine.names());
+        assert_eq!(
+            message,
+            "no cluster has room in on-prem: east: never fits: pod set : one pod needs 9m cpu, the most free on a node \
+             is 4m; west: never fits: pod set : no node has suitable labels and taints. \
+             no cluster has room in cloud: east: never fits: pod set : no node has suitable labels and taints; \
+             west: never fits: pod set : one pod needs 9m cpu, the most free on a node is 8m"
+        );
+        assert!(matches!(entries[0].outcome, CycleOutcome::NoClusterCapacity(_)), "{pool}");
+        let cluster = fleet.find(name).expect("a cluster");
+        fleet.set_report(cluster, Some(report_of(pool, cpu, 9)));
+        let woken = fleet.woken_keys(Time(2));
+        assert_eq!(woken.len(), 1, "{pool}");
+        woken.into_iter().for_each(|key| engine.apply(Event::ClusterCapacity(key)));
+        let entries = engine.cycle(Time(2), &mut FleetPlacer::new(&mut fleet, &lookup, Time(2)));
+        let outcomes: Vec<_> = entries.iter().map(|entry| entry.outcome).collect();
+        assert_eq!(outcomes, [CycleOutcome::Reserved { cluster: Some(cluster) }], "{pool}");
+        assert_eq!(fleet.woken_keys(Time(3)), [], "it waits for nothing any more");
     }
 }

@@ -58,7 +58,8 @@ fn work((count, cpu): NodeCount) -> Arc<AssignedWorkload> {
 fn put(fleet: &mut Fleet, workload: u32, pods: NodeCount) -> String {
     let (work, workload) = (work(pods), WorkloadId(workload));
     let (order, only) = (QueueOrder::default(), None);
-    let request = PlacementRequest { workload, config: "all", work: &work, order, only };
+    let request =
+        PlacementRequest { workload, config: "all", work: &work, order, only, alternative: false };
     match fleet.choose_cluster(&request, Time(0)) {
         Ok(id) => {
             fleet.place(workload, id, Arc::clone(&work), Time(0));
@@ -123,7 +124,8 @@ fn never_fits_is_said_with_new_nodes_included() {
     assert_eq!(put(&mut fleet, 3, (1, 4000)), busy, "other work may end");
     let (large, order, only) = (work((1, 8000)), QueueOrder::default(), None);
     let workload = WorkloadId(9);
-    let request = PlacementRequest { workload, config: "all", work: &large, order, only };
+    let request =
+        PlacementRequest { workload, config: "all", work: &large, order, only, alternative: false };
     let refused = fleet.refuse_after(&request, &[], Time(0));
     let mut names = Names::default();
     names.resources.intern("cpu");

@@ -106,7 +106,7 @@ fn asked(
     work: &Arc<AssignedWorkload>,
 ) -> PlacementRequest<'_> {
     let order = QueueOrder { priority: 0, queued_at: Time(queued_at) };
-    PlacementRequest { workload, config: "all", work, order, only: None }
+    PlacementRequest { workload, config: "all", work, order, only: None, alternative: false }
 }
 
 #[test]

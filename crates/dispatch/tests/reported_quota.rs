@@ -49,7 +49,14 @@ fn put(fleet: &mut Fleet, workload: u32, cpu: i64) -> Option<String> {
     let request = WorkloadRequest { pod_sets: vec![pods], ..WorkloadRequest::default() };
     let work = Arc::new(AssignedWorkload::new(Arc::new(request), Vec::new()));
     let (workload, order) = (WorkloadId(workload), QueueOrder::default());
-    let request = PlacementRequest { workload, config: "all", work: &work, order, only: None };
+    let request = PlacementRequest {
+        workload,
+        config: "all",
+        work: &work,
+        order,
+        only: None,
+        alternative: false,
+    };
     let id = fleet.choose_cluster(&request, Time(0)).ok()?;
     fleet.place(workload, id, Arc::clone(&work), Time(0));
     Some(fleet.name(id).to_owned())

@@ -53,7 +53,8 @@ fn choose(
     only: Option<ClusterId>,
 ) -> Result<String, Vec<String>> {
     let order = QueueOrder::default();
-    let request = PlacementRequest { workload, config: "all", work, order, only };
+    let request =
+        PlacementRequest { workload, config: "all", work, order, only, alternative: false };
     let names = engine::Names::default();
     let chosen = fleet.choose_cluster(&request, Time(1));
     chosen.map(|id| fleet.name(id).to_owned()).map_err(|refused| {

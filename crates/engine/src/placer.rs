@@ -5,7 +5,7 @@ use crate::ids::{ClusterId, RequeueKey, WorkloadId};
 
 /// Chooses a worker cluster for a Workload whose quota fits.
 ///
-/// Called at most once per entry and cycle, in processing order, with the entry's assignment. An implementation that
+/// Called in processing order with the entry's assignment, and again with other flavors if it refuses. An implementation that
 /// returns `Ok` must count the Workload against the cluster's capacity at once, since later entries of the cycle
 /// follow. If it returns a key, it must lead to [`Event::ClusterCapacity`](crate::Event::ClusterCapacity) with that
 /// key when capacity may be available. The engine does not interpret keys.

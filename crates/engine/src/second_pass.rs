@@ -116,6 +116,7 @@ fn attempt(
         tried: &[],
         replaced_slice: None,
         nominated: None,
+        refused: &[],
         candidates: None,
     };
     let mut assignment = held(&mut state.quota, &state.queues, queue, &pod_sets, &counts);

@@ -46,6 +46,8 @@ mod node_replacement;
 mod node_requests;
 #[path = "scenarios/nodes.rs"]
 mod nodes;
+#[path = "scenarios/other_flavors.rs"]
+mod other_flavors;
 #[path = "scenarios/partial_admission.rs"]
 mod partial_admission;
 #[path = "scenarios/pod_set_groups.rs"]

@@ -173,6 +173,7 @@ fn choose(
             work,
             order: QueueOrder::default(),
             only: None,
+            alternative: false,
         },
         now,
     )

@@ -127,6 +127,7 @@ impl ClusterSimulation {
                 work: &work,
                 order,
                 only: None,
+                alternative: false,
             };
             match self.fleet.choose_cluster(&ask, Time(self.now)) {
                 Ok(cluster) => {

@@ -84,6 +84,10 @@ pub struct CycleEntry {
     pub(crate) targets_taken: bool,
     /// Where the head was requeued, if it got no quota.
     pub requeue: RequeueDestination,
+    /// Requeue keys of other flavors that no cluster has capacity in, beside that of the outcome.
+    pub further_keys: Vec<RequeueKey>,
+    /// No cluster takes it with the flavors that fit, and other flavors lack quota.
+    pub(crate) lacks_quota: bool,
     /// Height of the lowest subtree that its usage fits in, at nomination: the first key of the processing order.
     pub(crate) nominated_borrow: u32,
     /// Its topology domains stay charged until the end of the cycle although it got no quota.
@@ -106,6 +110,8 @@ impl CycleEntry {
             targets_recomputed: false,
             targets_taken: false,
             requeue: RequeueDestination::NotRequeued,
+            further_keys: Vec::new(),
+            lacks_quota: false,
             nominated_borrow: 0,
             reserved: false,
             generation: state.queues.at(queue).generation,

@@ -17,6 +17,7 @@ mod heads;
 mod leaving_pods;
 mod nominate;
 mod order;
+mod other_flavors;
 mod preempted_workloads;
 mod preemption_for_room;
 mod preemption_on_clusters;

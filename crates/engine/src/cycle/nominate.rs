@@ -110,6 +110,7 @@ pub(super) fn assign_topology(state: &mut State, entry: &mut CycleEntry) {
         tried: &[],
         replaced_slice,
         nominated: None,
+        refused: &[],
         candidates: None,
     };
     let (removed, assignment) = (target::ids(&entry.targets), &mut entry.assignment);
@@ -125,13 +126,15 @@ pub(super) struct EvaluationLimits<'a> {
     pub(super) tried: &'a [(u16, ResourceId, u16)],
     /// Flavors that must not change.
     pub(super) nominated: Option<&'a [(u16, ResourceId, FlavorId)]>,
+    /// Flavors that are left out.
+    pub(super) refused: &'a [FlavorId],
     /// The only preemption candidates.
     pub(super) candidates: Option<&'a [WorkloadId]>,
 }
 
 /// Computes assignment, topology and targets. If the Workload does not fit, tries fewer pods (gate PartialAdmission).
 pub(super) fn evaluate(state: &mut State, entry: &mut CycleEntry, limits: EvaluationLimits<'_>) {
-    let EvaluationLimits { tried, nominated, candidates } = limits;
+    let EvaluationLimits { tried, nominated, refused, candidates } = limits;
     let class = Arc::clone(&entry.class);
     let (workload, queue) = (entry.workload, entry.queue);
     let replaced_slice = slices::replaced(&state.names, &state.workloads, workload, queue);
@@ -144,6 +147,7 @@ pub(super) fn evaluate(state: &mut State, entry: &mut CycleEntry, limits: Evalua
         tried,
         replaced_slice,
         nominated,
+        refused,
         candidates,
     };
     attempt_with(state, &attempt, &mut entry.assignment, &mut entry.targets);

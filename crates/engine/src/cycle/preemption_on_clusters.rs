@@ -99,8 +99,11 @@ fn targets_among(
 ) -> Option<CycleEntry> {
     let mut found = entry.clone();
     let nominated = nominated_flavors(entry);
-    let limits =
-        EvaluationLimits { tried: &[], nominated: Some(&nominated), candidates: Some(candidates) };
+    let limits = EvaluationLimits {
+        nominated: Some(&nominated),
+        candidates: Some(candidates),
+        ..EvaluationLimits::default()
+    };
     simulate_removal(state, earlier, |state| {
         evaluate(state, &mut found, limits);
         assign_topology(state, &mut found);

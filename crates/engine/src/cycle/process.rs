@@ -6,6 +6,7 @@ use smallvec::SmallVec;
 
 use crate::cycle::entry::{CycleEntry, CycleOutcome};
 use crate::cycle::nominate::{EvaluationLimits, assign_topology, evaluate};
+use crate::cycle::other_flavors::without_room;
 use crate::cycle::preempted_workloads::PreemptedWorkloads;
 use crate::cycle::preemption_on_clusters;
 use crate::flavors::assignment::FlavorAssignmentMode;
@@ -60,14 +61,12 @@ pub(super) fn process(
         // no reservation.
         FlavorAssignmentMode::DeferredFit => CycleOutcome::Deferred,
         FlavorAssignmentMode::Fit | FlavorAssignmentMode::NoFit => {
-            match grant(&state.workloads, &state.queues, entry, placer) {
-                CycleOutcome::NoClusterCapacity(key) => {
-                    preemption_on_clusters::preempt_for_room(state, entry, &earlier, key, placer)
-                }
-                granted => granted,
-            }
+            grant(&state.workloads, &state.queues, entry, placer)
         }
     };
+    if let CycleOutcome::NoClusterCapacity(key) = entry.outcome {
+        entry.outcome = without_room(state, entry, &earlier, key, placer);
+    }
     // Without a worker cluster the entry gets no quota, and later entries may use it.
     if !matches!(entry.outcome, CycleOutcome::NoClusterCapacity(_)) {
         preempted.add(&state.quota, &state.workloads, &state.queues, entry);

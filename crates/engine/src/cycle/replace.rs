@@ -134,6 +134,8 @@ fn entry(state: &mut State, id: WorkloadId, queue: QueueId, outcome: CycleOutcom
         targets_recomputed: false,
         targets_taken: false,
         requeue: RequeueDestination::NotRequeued,
+        further_keys: Vec::new(),
+        lacks_quota: false,
         nominated_borrow: 0,
         reserved: false,
         generation: state.queues.at(queue).generation,

@@ -22,7 +22,8 @@ pub(super) fn requeue(state: &mut State, entry: &mut CycleEntry) {
     match entry.outcome {
         CycleOutcome::NoClusterCapacity(key) => {
             let preempts = entry.assignment.mode() == FlavorAssignmentMode::Preempt;
-            state.workloads.await_capacity(id, key, preempts);
+            let keys = (key, entry.further_keys.as_slice());
+            state.workloads.await_capacity(id, keys, preempts || entry.lacks_quota);
         }
         _ => state.workloads.end_wait(id),
     }

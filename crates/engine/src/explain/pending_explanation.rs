@@ -129,6 +129,7 @@ fn pod_sets(state: &State, id: WorkloadId, queue: QueueId) -> Vec<PodSetExplanat
         tried: &[],
         replaced_slice,
         nominated: None,
+        refused: &[],
         candidates: None,
     };
     let mut earlier =

@@ -22,6 +22,8 @@ pub(crate) struct AssignmentAttempt<'a> {
     pub(crate) replaced_slice: Option<WorkloadId>,
     /// Flavors that must not change, when an entry is evaluated again within a cycle.
     pub(crate) nominated: Option<&'a [(u16, ResourceId, FlavorId)]>,
+    /// Flavors that no cluster has capacity in.
+    pub(crate) refused: &'a [FlavorId],
     /// The only preemption candidates, sorted.
     pub(crate) candidates: Option<&'a [WorkloadId]>,
 }

@@ -225,6 +225,10 @@ fn exclusion(
             None,
         ));
     }
+    // An assignment without it is searched for, which says nothing about it.
+    if flavor_request.attempt.refused.contains(&flavor) {
+        return Some((None, None));
+    }
     if let Some(reason) = not_allowed(flavor_request, flavor) {
         return Some((Some(reason), None));
     }

@@ -250,9 +250,14 @@ impl WorkloadLayer {
         self.table.at_mut(id).last_assignment = last_assignment;
     }
 
-    /// Makes a Workload wait for cluster capacity.
-    pub(crate) fn await_capacity(&mut self, id: WorkloadId, key: RequeueKey, quota: bool) {
-        self.table.await_capacity(id, key, quota);
+    /// Makes a Workload wait for cluster capacity under a key and further ones.
+    pub(crate) fn await_capacity(
+        &mut self,
+        id: WorkloadId,
+        keys: (RequeueKey, &[RequeueKey]),
+        quota: bool,
+    ) {
+        self.table.await_capacity(id, keys, quota);
     }
 
     /// Ends the wait of a Workload for cluster capacity, if it waits.

@@ -3,13 +3,14 @@
 //! Besides records it keeps released admissions for reuse, so that an admission does not allocate, and which Workloads wait
 //! for cluster capacity. A what-if restores every row that was borrowed for a change.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use crate::dense_table::DenseTable;
 use crate::ids::{QueueId, RequeueKey, WorkloadId};
 use crate::row_undo::RowUndo;
 use crate::time::Time;
 use crate::workloads::admission::AdmissionRecord;
+use crate::workloads::capacity_waits::CapacityWaits;
 use crate::workloads::record::WorkloadRecord;
 use crate::workloads::usage::SlotUsage;
 
@@ -28,9 +29,6 @@ pub(crate) struct WorkloadTable {
     /// `capacity_waits` when the what-if began.
     saved_capacity_waits: CapacityWaits,
 }
-
-/// Workloads that wait for cluster capacity, by key.
-type CapacityWaits = BTreeMap<RequeueKey, BTreeSet<WorkloadId>>;
 
 /// Bound on released admissions: enough for a cycle that follows many releases.
 const MAX_RELEASED: usize = 16_384;
@@ -87,21 +85,26 @@ impl WorkloadTable {
         }
     }
 
-    /// Makes a Workload wait for cluster capacity, or for that and quota.
-    pub(crate) fn await_capacity(&mut self, id: WorkloadId, key: RequeueKey, quota: bool) {
+    /// Makes a Workload wait for cluster capacity, or for that and quota. Any of the keys ends the wait.
+    pub(crate) fn await_capacity(
+        &mut self,
+        id: WorkloadId,
+        (key, further): (RequeueKey, &[RequeueKey]),
+        quota: bool,
+    ) {
         self.end_wait(id);
         let workload = self.at_mut(id);
         (workload.awaited_capacity, workload.awaits_quota) = (Some(key), quota);
-        self.capacity_waits.entry(key).or_default().insert(id);
+        self.capacity_waits.add(id, (key, further));
     }
 
     /// Ends the wait of all Workloads under a key and returns them.
     pub(crate) fn end_waits(&mut self, key: RequeueKey) -> BTreeSet<WorkloadId> {
-        let end_waits = self.capacity_waits.remove(&key).unwrap_or_default();
-        for &id in &end_waits {
-            self.at_mut(id).awaited_capacity = None;
+        let waiting = self.capacity_waits.under(key);
+        for &id in &waiting {
+            self.end_wait(id);
         }
-        end_waits
+        waiting
     }
 
     /// Ends the wait of a Workload for cluster capacity, if it waits.
@@ -110,13 +113,7 @@ impl WorkloadTable {
             return;
         };
         self.at_mut(id).awaited_capacity = None;
-        if let Some(ids) = self.capacity_waits.get_mut(&key) {
-            ids.remove(&id);
-            // Keys come from the placer without bound, so no empty set is kept.
-            if ids.is_empty() {
-                self.capacity_waits.remove(&key);
-            }
-        }
+        self.capacity_waits.remove(id, key);
     }
 
     pub(crate) fn insert(&mut self, id: WorkloadId, workload: WorkloadRecord) {

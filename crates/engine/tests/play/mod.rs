@@ -49,7 +49,7 @@
 //! evict WORKLOAD QUEUE OUTCOME
 //! preempt for WORKLOAD QUEUE: TARGET REASON, …
 //! migrate to WORKLOAD QUEUE: VARIANT           (the other variant is evicted first)
-//! no capacity for WORKLOAD QUEUE in FLAVOR
+//! no capacity for WORKLOAD QUEUE in FLAVOR, …
 //! requeue | inadmissible | inadmissible-class WORKLOAD QUEUE OUTCOME   (the class: all of its equivalence class)
 //! ```
 

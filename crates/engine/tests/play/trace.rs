@@ -3,7 +3,7 @@
 use engine::ids::{FlavorId, QueueId, WorkloadId};
 use engine::{
     Amount, CycleEntry, CycleOutcome, NanoAmount, PodSetFlavorAssignment, RequeueDestination,
-    SecondPass, explain,
+    RequeueKey, SecondPass, explain,
 };
 
 use crate::play::Player;
@@ -42,8 +42,13 @@ impl Player {
                 format!("migrate to {name} {queue}: {from}{}", self.message_of(entry))
             }
             CycleOutcome::NoClusterCapacity(key) => {
-                let flavor = FlavorId::from(usize::try_from(key.0).expect("a flavor"));
-                format!("no capacity for {name} {queue} in {}", names.flavors.name(flavor))
+                let keys = std::iter::once(&key).chain(&entry.further_keys);
+                let flavor = |key: &RequeueKey| {
+                    let id = FlavorId::from(usize::try_from(key.0).expect("a flavor"));
+                    names.flavors.name(id)
+                };
+                let flavors: Vec<_> = keys.map(flavor).collect();
+                format!("no capacity for {name} {queue} in {}", flavors.join(", "))
             }
             _ => {
                 let verdict = verdict(entry);

@@ -430,7 +430,14 @@ impl<'a> DispatchEvaluation<'a> {
             let (work, extends) = extending(record.object(), whole, self.inputs.workloads);
             let only = extends.as_ref().map(|one| fleet.cluster(&one.cluster));
             let order = scheduler.queue_order(id);
-            let wanted = PlacementRequest { workload: id, config, work: &work, order, only };
+            let wanted = PlacementRequest {
+                workload: id,
+                config,
+                work: &work,
+                order,
+                only,
+                alternative: false,
+            };
             let now = engine_time(self.ctx.now);
             let cluster = fleet.choose_cluster(&wanted, now).ok()?;
             fleet.place_extending(id, cluster, (work, extends.as_ref()), now);

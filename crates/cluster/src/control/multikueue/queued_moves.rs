@@ -139,7 +139,14 @@ fn find_move(
         return Err(StayReason::NotMoved);
     }
     let order = scheduler.queue_order(one.id);
-    let request = PlacementRequest { workload: one.id, config, work: &work, order, only: None };
+    let request = PlacementRequest {
+        workload: one.id,
+        config,
+        work: &work,
+        order,
+        only: None,
+        alternative: false,
+    };
     let nominated = Nominated { clusters: &one.nominated, at: engine_time(one.at) };
     let leaves = |id| workloads.by_id(id).is_some_and(|(_, record)| record.is_leaving());
     let (fleet, now) = (inputs.registry.fleet_mut(), engine_time(ctx.now));

@@ -195,7 +195,7 @@ impl SchedulingCycles<'_> {
         // wrong.
         let verdict = |entry: &CycleEntry| match gated.contains(&entry.workload) {
             true => Verdict::Wait(pending_message(not_before)),
-            false => inputs.verdict(entry, refusals.get(&entry.workload)),
+            false => inputs.verdict(entry, refusals.get(&entry.workload).map(Vec::as_slice)),
         };
         entries.iter().map(|entry| (entry.workload, verdict(entry))).collect()
     }

@@ -1,7 +1,7 @@
 //! What an entry of a cycle means: a reservation, evictions of preemption targets, or a reason to be pending.
 
 use crds::{names::reasons, v1beta2::Workload};
-use dispatch::{Fleet, PlacementRefusal, placement_message};
+use dispatch::{Fleet, RefusedFlavors, refusals_message};
 use engine::{
     CycleEntry, CycleOutcome, Engine, PreemptionTarget, explain,
     ids::{QueueId, WorkloadId},
@@ -42,7 +42,7 @@ impl VerdictInputs<'_> {
     pub(super) fn verdict(
         &self,
         entry: &CycleEntry,
-        refused: Option<&PlacementRefusal>,
+        refused: Option<&[RefusedFlavors]>,
     ) -> Verdict {
         if let CycleOutcome::Reserved { cluster } = entry.outcome {
             let admission = self.index.admission(self.engine, entry);
@@ -60,7 +60,7 @@ impl VerdictInputs<'_> {
         }
         // The engine knows that no cluster takes the entry, the fleet why each of them does not.
         let message = match refused {
-            Some(refused) => placement_message(refused, self.fleet, self.engine.names()),
+            Some(refused) => refusals_message(refused, self.fleet, self.engine.names()),
             None => explain::condition_message(self.engine, entry),
         };
         let pending = PendingMessage {

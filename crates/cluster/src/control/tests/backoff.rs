@@ -81,7 +81,14 @@ pub(super) fn left_out(control: &mut ManagerControl) -> Option<String> {
     let request = Arc::clone(scheduler.request(id).expect("its request"));
     let work = Arc::new(dispatch::AssignedWorkload::new(request, vec![]));
     let order = scheduler.queue_order(id);
-    let wanted = PlacementRequest { workload: id, config: "all", work: &work, order, only: None };
+    let wanted = PlacementRequest {
+        workload: id,
+        config: "all",
+        work: &work,
+        order,
+        only: None,
+        alternative: false,
+    };
     let now = time::engine_time(control.core.ctx.now);
     let chosen = control.dispatching.registry.fleet_mut().choose_cluster(&wanted, now);
     let reasons = chosen.err().map(|refusal| refusal.reasons).unwrap_or_default();
