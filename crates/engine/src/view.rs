@@ -43,6 +43,11 @@ impl Engine {
         self.state.workloads.at(workload).class
     }
 
+    /// Whether a Workload is a slice that replaces another one. Others of its equivalence class say nothing about it.
+    pub fn is_replacement(&self, workload: WorkloadId) -> bool {
+        self.state.class_of(workload).replaced_slice.is_some()
+    }
+
     /// Workloads with a reservation in a ClusterQueue, by name.
     pub fn reserving_workloads(&self, queue: QueueId) -> Vec<WorkloadId> {
         let names = &self.state.names.workloads;

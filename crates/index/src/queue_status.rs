@@ -12,7 +12,7 @@ use crds::v1beta2::{
     AdmissionFairSharingStatus, ClusterQueueStatus, FairSharingStatus, FlavorUsage,
     LocalQueueFlavorUsage, LocalQueueResourceUsage, LocalQueueStatus, ResourceUsage,
 };
-use engine::ids::{FlavorId, LocalQueueId, ResourceId, WorkloadId};
+use engine::ids::{EquivalenceClassId, FlavorId, LocalQueueId, ResourceId, WorkloadId};
 use engine::spec::{PodSetAdmission, QuotaSpec};
 use engine::{Amount, Engine, Names};
 
@@ -78,7 +78,7 @@ impl ClusterQueueCounts {
         };
         let (mut active, mut inadmissible) = (BTreeSet::new(), BTreeSet::new());
         for id in engine.active_workloads(queue) {
-            active.insert(engine.equivalence_class(id));
+            active.extend(shared_class(engine, id));
             counts.add_requests(index, id);
             counts.count_workload(index, id, |counts, labels| {
                 counts.pending += 1;
@@ -86,7 +86,7 @@ impl ClusterQueueCounts {
             });
         }
         for id in engine.inadmissible_workloads(queue) {
-            inadmissible.insert(engine.equivalence_class(id));
+            inadmissible.extend(shared_class(engine, id));
             counts.add_requests(index, id);
             counts.count_workload(index, id, |counts, labels| {
                 counts.pending += 1;
@@ -286,6 +286,11 @@ fn local_queue_usage(flavor: FlavorUsage) -> LocalQueueFlavorUsage {
     let one = |one: ResourceUsage| LocalQueueResourceUsage { name: one.name, total: one.total };
     let resources = flavor.resources.into_iter().map(one).collect();
     LocalQueueFlavorUsage { name: flavor.name, resources }
+}
+
+/// The class that a Workload shares with equal ones. A slice that replaces another one has none (docs/reference/kueue.md §3.5).
+fn shared_class(engine: &Engine, id: WorkloadId) -> Option<EquivalenceClassId> {
+    (!engine.is_replacement(id)).then(|| engine.equivalence_class(id))
 }
 
 fn saturating_i32(count: usize) -> i32 {

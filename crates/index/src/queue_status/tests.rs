@@ -252,6 +252,24 @@ fn numbers_of_a_local_queue_say_that_it_is_stopped() {
 }
 
 #[test]
+fn a_slice_that_replaces_another_one_is_in_no_shared_class() {
+    let (mut index, mut engine) = fixture();
+    let classes = |index: &Index, engine: &Engine| {
+        let counts = ClusterQueueCounts::count(index, engine, "q");
+        (counts.classes, counts.all_classes, counts.total.pending)
+    };
+    assert_eq!(classes(&index, &engine), ((1, 0), 1, 1));
+    let mut slice = workload("d", "one", &json!({}));
+    let annotations = slice.metadata.annotations.get_or_insert_default();
+    annotations
+        .insert("kueue.x-k8s.io/workload-slice-replacement-for".to_owned(), "ns/a".to_owned());
+    for event in index.workload(engine.names_mut(), &slice, Time(1)) {
+        engine.apply(event);
+    }
+    assert_eq!(classes(&index, &engine), ((0, 0), 0, 1));
+}
+
+#[test]
 fn a_cohort_shows_unlimited_quota_and_whether_it_is_in_a_cycle() {
     let (mut index, mut engine) =
         (Index::new(IndexConfig::default()), Engine::new(Default::default()));
