@@ -308,6 +308,8 @@ pub mod annotations {
         AFFINITY = "sluice.dev/affinity";
         /// Label selector over clusters that are taken before others with room.
         PREFERRED_AFFINITY = "sluice.dev/preferred-affinity";
+        /// The MultiKueueClusters that a ResourceFlavor is bound to, with commas between their names.
+        CLUSTERS = "sluice.dev/clusters";
         /// Whether a job that is placed again goes to the cluster with its checkpoint: `anywhere`, `preferred` or `required`.
         CHECKPOINT = "sluice.dev/checkpoint";
         /// The cluster that a Workload was last withdrawn from, where the checkpoint of its job is.

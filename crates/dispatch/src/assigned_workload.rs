@@ -18,6 +18,16 @@ pub struct AssignedPodSet {
     /// Nodes of an agent's cluster that the pods run on, by hostname, with the pods that were counted on each; empty if the
     /// scheduler chooses among all of them.
     pub nodes: Vec<(Box<str>, i64)>,
+    /// The clusters that all of the assigned flavors are bound to; `None` if no flavor is bound.
+    pub clusters: Option<Vec<Box<str>>>,
+}
+
+impl AssignedPodSet {
+    /// Whether its flavors allow a cluster.
+    #[must_use]
+    pub fn may_run_on(&self, cluster: &str) -> bool {
+        self.clusters.as_ref().is_none_or(|all| all.iter().any(|one| **one == *cluster))
+    }
 }
 
 /// A Workload with its requests and what its flavor assignment adds.
@@ -38,6 +48,11 @@ impl AssignedWorkload {
     #[must_use]
     pub fn new(request: Arc<WorkloadRequest>, assigned: Vec<AssignedPodSet>) -> Self {
         Self { request, assigned, learned_run_time: None }
+    }
+
+    /// Whether the flavors of all pod sets allow a cluster.
+    pub(crate) fn may_run_on(&self, cluster: &str) -> bool {
+        self.assigned.iter().all(|one| one.may_run_on(cluster))
     }
 
     /// How long it runs at most, as far as that is known.

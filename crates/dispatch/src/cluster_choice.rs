@@ -102,7 +102,7 @@ impl Fleet {
             let gets = |fleet: &mut Self, id| {
                 fleet.evaluate(&class, first, &config.policy, id, now).is_ok()
                     || fleet.races_blind((&class.config, &class.work.request), now)
-                    || fleet.waits_for(id, (&class.work.request, &config.policy), now)
+                    || fleet.waits_for(id, (&class.work, &config.policy), now)
                     || preempts && fleet.may_preempt_on(&class, first, (id, checked), now)
             };
             if to_evaluate.into_iter().any(|id| gets(self, id)) {
@@ -251,6 +251,10 @@ impl Fleet {
         let cluster = &self.clusters[id.index()];
         if !cluster.connected {
             return Err(ClusterRefusal::NotConnected);
+        }
+        // An agent gets what its manager has chosen it for.
+        if cluster.local.is_none() && !class.work.may_run_on(self.name(id)) {
+            return Err(ClusterRefusal::FlavorElsewhere);
         }
         let request = &class.work.request;
         if self.is_unreported(id) {

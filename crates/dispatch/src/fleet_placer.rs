@@ -98,8 +98,8 @@ impl<'a> FleetPlacer<'a> {
 
     /// The clusters without reports. Their queues decide about an entry that has no room elsewhere.
     fn unreported_candidates(&self, dispatched: &DispatchedEntry) -> Vec<ClusterId> {
-        let request = &dispatched.work.request;
-        let mut all = self.fleet.unreported_candidates((&dispatched.config, request), self.now);
+        let asked = (dispatched.config.as_str(), &*dispatched.work);
+        let mut all = self.fleet.unreported_candidates(asked, self.now);
         if let Some(extends) = &dispatched.extends {
             all.retain(|id| *self.fleet.name(*id) == *extends.cluster);
         }

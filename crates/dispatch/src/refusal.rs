@@ -72,6 +72,8 @@ pub enum ClusterRefusal {
     KindNotAllowed(JobGvk),
     /// The policy does not allow this namespace.
     NamespaceNotAllowed(Box<str>),
+    /// A flavor of the Workload is bound to other clusters.
+    FlavorElsewhere,
     /// The cluster's labels do not match the Workload's affinity.
     AffinityMismatch,
     /// This other cluster holds the checkpoint that the Workload requires.
@@ -147,6 +149,7 @@ impl fmt::Display for RefusalMessage<'_> {
             ClusterRefusal::NamespaceNotAllowed(namespace) => {
                 write!(f, "the policy does not allow namespace {namespace}")
             }
+            ClusterRefusal::FlavorElsewhere => f.write_str("its flavor is bound to other clusters"),
             ClusterRefusal::AffinityMismatch => f.write_str("does not match the cluster affinity"),
             ClusterRefusal::CheckpointElsewhere(name) => {
                 write!(f, "the checkpoint that its job requires is on {name}")

@@ -11,7 +11,9 @@ use engine::{
     ids::{ClusterId, WorkloadId},
 };
 
-use crate::{ClusterRefusal, Dispatcher, Fleet, PlacementPolicy, WorkloadRequest};
+use crate::{
+    AssignedWorkload, ClusterRefusal, Dispatcher, Fleet, PlacementPolicy, WorkloadRequest,
+};
 
 /// Workloads that may wait for the queues of a cluster at a time, beside clusters that report.
 pub const UNREPORTED_WINDOW: usize = 10;
@@ -52,22 +54,24 @@ impl Fleet {
     /// The clusters without reports that a Workload may wait for now.
     pub(crate) fn unreported_candidates(
         &self,
-        (config, request): (&str, &WorkloadRequest),
+        (config, work): (&str, &AssignedWorkload),
         now: Time,
     ) -> Vec<ClusterId> {
         let config = self.config(config);
         let clusters = config.clusters.iter().copied();
-        clusters.filter(|id| self.waits_for(*id, (request, &config.policy), now)).collect()
+        clusters.filter(|id| self.waits_for(*id, (work, &config.policy), now)).collect()
     }
 
     /// Whether a Workload without room elsewhere would wait for the queues of a cluster.
     pub(crate) fn waits_for(
         &self,
         id: ClusterId,
-        (request, policy): (&WorkloadRequest, &PlacementPolicy),
+        (work, policy): (&AssignedWorkload, &PlacementPolicy),
         now: Time,
     ) -> bool {
-        self.is_unreported(id) && self.check_unreported(request, policy, id, now).is_ok()
+        self.is_unreported(id)
+            && work.may_run_on(self.name(id))
+            && self.check_unreported(&work.request, policy, id, now).is_ok()
     }
 
     /// Checks whether a Workload may wait for the queues of a cluster that reports nothing.

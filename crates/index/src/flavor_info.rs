@@ -1,7 +1,7 @@
-//! Additions of assigned flavors to pods: node labels and tolerations.
+//! Additions of assigned flavors to pods, node labels and tolerations, and the clusters that flavors are bound to.
 //!
 //! [`FlavorInfo`] is in the API's terms, for the clone's annotation and the job; [`dispatch::AssignedPodSet`] in the
-//! engine's terms, for node packing. Source: docs/reference/dispatch.md §4, docs/reference/kueue.md §7.7.
+//! engine's terms, for node packing. Source: docs/reference/dispatch.md §3-4, docs/reference/kueue.md §7.7.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,6 +25,18 @@ pub struct FlavorInfo {
     pub labels: BTreeMap<String, String>,
     /// Tolerations.
     pub tolerations: Vec<meta::Toleration>,
+    /// The clusters that all of the flavors are bound to; `None` if no flavor is bound.
+    pub clusters: Option<Vec<String>>,
+}
+
+impl FlavorInfo {
+    /// A pod set with two flavors runs on the clusters of both.
+    fn bind(&mut self, clusters: &[String]) {
+        match &mut self.clusters {
+            Some(known) => known.retain(|one| clusters.contains(one)),
+            None => self.clusters = Some(clusters.to_vec()),
+        }
+    }
 }
 
 /// Converts to the engine's terms.
@@ -35,6 +47,10 @@ pub fn assigned_pod_set(added: &FlavorInfo) -> AssignedPodSet {
         labels: selectors::pairs(&added.labels),
         tolerations: selectors::tolerations(&added.tolerations),
         nodes: Vec::new(),
+        clusters: added
+            .clusters
+            .as_ref()
+            .map(|all| all.iter().map(|one| one.as_str().into()).collect()),
     }
 }
 
@@ -101,6 +117,9 @@ impl Index {
         names.dedup();
         let mut added = FlavorInfo { name: name.to_owned(), count, ..FlavorInfo::default() };
         for flavor in names.into_iter().filter_map(|name| self.flavors.get(name)) {
+            if let Some(clusters) = &flavor.clusters {
+                added.bind(clusters);
+            }
             for (key, value) in &flavor.labels {
                 added.labels.entry(key.clone()).or_insert_with(|| value.clone());
             }
@@ -112,5 +131,34 @@ impl Index {
             }
         }
         added
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::Names;
+    use serde_json::json;
+
+    use super::*;
+    use crate::IndexConfig;
+
+    #[test]
+    fn flavors_bind_pod_sets_to_the_clusters_that_all_of_them_name() {
+        let (mut index, mut names) = (Index::new(IndexConfig::default()), Names::default());
+        let mut allowed = |name: &str, clusters: Option<&str>| {
+            let annotations = clusters.map(|value| json!({"sluice.dev/clusters": value}));
+            let flavor = json!({"metadata": {"annotations": annotations}});
+            let flavor = serde_json::from_value(flavor).expect("a flavor");
+            index.resource_flavor(&mut names, name, Some(&flavor));
+            let set = json!({"name": "main", "count": 1, "flavors": {"cpu": "f", "memory": "g"}});
+            let admission = json!({"clusterQueue": "q", "podSetAssignments": [set]});
+            let admission = serde_json::from_value(admission).expect("an admission");
+            let assigned = index.admitted_pod_sets(&admission, &[]);
+            ["east", "west", "north"].map(|cluster| assigned[0].may_run_on(cluster))
+        };
+        assert_eq!(allowed("f", None), [true, true, true]);
+        assert_eq!(allowed("f", Some("east, west,")), [true, true, false]);
+        assert_eq!(allowed("g", Some("west,north")), [false, true, false]);
+        assert_eq!(allowed("g", Some("")), [false, false, false], "bound to no cluster");
     }
 }

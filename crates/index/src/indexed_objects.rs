@@ -61,4 +61,6 @@ pub(crate) struct IndexedFlavor {
     pub(crate) labels: BTreeMap<String, String>,
     pub(crate) tolerations: Vec<Toleration>,
     pub(crate) topology: Option<String>,
+    /// The MultiKueueClusters that it is bound to.
+    pub(crate) clusters: Option<Vec<String>>,
 }

@@ -1,5 +1,6 @@
-//! ResourceFlavors and Topologies. Source: docs/reference/kueue.md §1.4.
+//! ResourceFlavors and Topologies. Source: docs/reference/kueue.md §1.4, docs/reference/dispatch.md §3.
 
+use crds::names::annotations::CLUSTERS;
 use crds::v1beta2::{ResourceFlavor, Topology};
 use engine::spec::FlavorSpec;
 use engine::topology::TopologyLevels;
@@ -34,6 +35,7 @@ impl Index {
             labels: flavor.spec.node_labels.clone(),
             tolerations: flavor.spec.tolerations.clone(),
             topology: topology.map(str::to_owned),
+            clusters: bound_clusters(flavor),
         };
         self.flavors.insert(name.to_owned(), kept);
         vec![Event::Flavor(id, Some(spec))]
@@ -55,4 +57,10 @@ impl Index {
         let levels = topology.spec.levels.iter().map(|level| level.node_label.as_str().into());
         vec![Event::Topology(id, Some(TopologyLevels { levels: levels.collect() }))]
     }
+}
+
+/// The MultiKueueClusters that a flavor is bound to; `None` without the annotation.
+fn bound_clusters(flavor: &ResourceFlavor) -> Option<Vec<String>> {
+    let names = flavor.metadata.annotations.as_ref()?.get(CLUSTERS)?.split(',').map(str::trim);
+    Some(names.filter(|name| !name.is_empty()).map(str::to_owned).collect())
 }

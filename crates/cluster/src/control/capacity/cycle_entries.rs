@@ -74,5 +74,8 @@ fn work_with(
 pub(super) fn carried(clone: &Workload, pod_set: &str, count: i64) -> AssignedPodSet {
     let info = ::jobs::clone_assignment::read(clone, pod_set).unwrap_or_default();
     let (name, labels) = (pod_set.to_owned(), info.node_selector);
-    index::assigned_pod_set(&FlavorInfo { name, count, labels, tolerations: info.tolerations })
+    let tolerations = info.tolerations;
+    // The manager has chosen the cluster.
+    let clusters = None;
+    index::assigned_pod_set(&FlavorInfo { name, count, labels, tolerations, clusters })
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crds::v1beta2::Admission;
-use dispatch::{AssignedWorkload, Fleet};
+use dispatch::{AssignedWorkload, ClusterRace, Fleet};
 use engine::{Time, ids::ClusterId};
 use index::run_time_group;
 
@@ -24,6 +24,19 @@ pub(super) fn admitted_work(
     let assigned = scheduler.admitted_pod_sets(admission, &record.object().spec.pod_sets);
     let work = Arc::new(AssignedWorkload::new(request, assigned));
     Some(fleet.with_run_time(work, Some(&run_time_group(record.object()))))
+}
+
+/// Keeps the clusters that the flavors of a Workload with quota are bound to.
+pub(super) fn keep_bound(
+    race: &mut ClusterRace,
+    record: &TrackedWorkload,
+    (scheduler, fleet): (&Scheduler, &Fleet),
+) {
+    let Some(admission) = &record.object().status.admission else {
+        return;
+    };
+    let assigned = scheduler.admitted_pod_sets(admission, &[]);
+    race.clusters.retain(|id| assigned.iter().all(|one| one.may_run_on(fleet.name(*id))));
 }
 
 /// Counts an admitted Workload on a cluster, with what it has beyond the slice that it extends. It runs there since this time.

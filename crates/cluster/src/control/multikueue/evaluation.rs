@@ -8,7 +8,7 @@ use std::{
 
 use ::jobs::{GenericJob, JobObject, elastic_copies::is_of_elastic_job};
 use dispatch::{
-    ClusterRace, HubIncarnation, Nominated, PlacementRequest, ROUND, WorkloadRequest,
+    ClusterRace, Dispatcher, HubIncarnation, Nominated, PlacementRequest, ROUND, WorkloadRequest,
     workload::{
         self as dispatch_workload, DispatchCheckState, DispatchStep, DispatchTimeouts,
         LocalWorkload, RemoteCopy, RetryReason, SlicePredecessor,
@@ -19,7 +19,7 @@ use runtime::watch::Key;
 
 use super::{
     DispatchConfig, DispatchEffect, DispatchInputs,
-    admitted_work::{admitted_work, place_admitted},
+    admitted_work::{admitted_work, keep_bound, place_admitted},
     adopted_result::adopted_event,
     grants::LeasedDispatch,
     held_members::is_held,
@@ -204,10 +204,15 @@ impl<'a> DispatchEvaluation<'a> {
         let fleet = self.inputs.registry.fleet();
         let nominated = Nominated { clusters: &hub.nominated_clusters, at: hub.nominated_at };
         let (dispatcher, now) = (self.config.dispatcher, engine_time(self.ctx.now));
-        Some(match self.extended_cluster() {
+        let mut race = match self.extended_cluster() {
             Some(cluster) => fleet.extension_race((config, request), cluster, now),
             None => fleet.race((config, request), dispatcher, nominated, now),
-        })
+        };
+        // Upstream's dispatchers know no bindings.
+        if dispatcher == Dispatcher::Capacity {
+            keep_bound(&mut race, record, (self.inputs.scheduler, fleet));
+        }
+        Some(race)
     }
 
     /// When running work is withdrawn from the recorded worker.
