@@ -15,6 +15,7 @@ use crate::event::Event;
 use crate::names::Names;
 use crate::placer::Placer;
 use crate::second_pass::SecondPass;
+use crate::state::State;
 use crate::time::Time;
 
 /// An engine in a what-if. Dropping it undoes all changes.
@@ -53,6 +54,13 @@ impl WhatIf<'_> {
     /// Makes hypothetical second passes.
     pub fn second_pass(&mut self, now: Time) -> Vec<SecondPass> {
         self.engine.second_pass(now)
+    }
+}
+
+impl WhatIf<'_> {
+    /// The tables, for changes that no event makes.
+    pub(crate) fn state_mut(&mut self) -> &mut State {
+        &mut self.engine.state
     }
 }
 

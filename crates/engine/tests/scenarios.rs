@@ -4,6 +4,8 @@ mod play;
 
 #[path = "scenarios/admission_checks.rs"]
 mod admission_checks;
+#[path = "scenarios/admission_explanations.rs"]
+mod admission_explanations;
 #[path = "scenarios/admission_fair_sharing.rs"]
 mod admission_fair_sharing;
 #[path = "scenarios/balanced_placement.rs"]

@@ -9,6 +9,7 @@
 //! thousands of ClusterQueues can handle other work in between.
 
 mod admit;
+pub(crate) mod alone;
 pub(crate) mod contender;
 mod contention;
 pub(crate) mod entry;

@@ -109,18 +109,35 @@ pub enum TopologyExplanation {
     Shortfall(Box<PlacementShortfall>),
 }
 
+impl PodSetExplanation {
+    /// Whether there is a flavor for each of its resources that suits it, whatever is in use.
+    pub(super) fn may_fit(&self) -> bool {
+        let suits = |one: &FlavorExplanation| one.unsuitable.is_none();
+        let any = self.flavors.is_empty() || self.flavors.iter().any(suits);
+        self.uncovered.is_empty() && self.topology_error.is_none() && any
+    }
+}
+
 impl FlavorExplanation {
     /// Whether the quota suffices for the pod set.
     pub fn has_quota(&self) -> bool {
         self.unsuitable.is_none() && self.shortages.is_empty()
     }
 
+    /// Whether more quota alone would make the pod set fit.
+    pub(super) fn lacks_quota_alone(&self) -> bool {
+        self.unsuitable.is_none() && !self.shortages.is_empty() && self.has_topology()
+    }
+
     /// Whether the pod set fits: quota, and topology where it is needed now.
     pub fn fits(&self) -> bool {
-        let topology = !matches!(
+        self.has_quota() && self.has_topology()
+    }
+
+    fn has_topology(&self) -> bool {
+        !matches!(
             self.topology,
             TopologyExplanation::InvalidRequest(_) | TopologyExplanation::Shortfall(_)
-        );
-        self.has_quota() && topology
+        )
     }
 }

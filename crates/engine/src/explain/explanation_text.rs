@@ -34,7 +34,7 @@ pub fn explanation_text(engine: &Engine, why: &PendingExplanation) -> String {
     lines.join("\n")
 }
 
-fn headline(engine: &Engine, why: &PendingExplanation) -> String {
+pub(super) fn headline(engine: &Engine, why: &PendingExplanation) -> String {
     let name = engine.names().workloads.name(why.workload);
     let queue = why.queue.map_or("", |queue| engine.names().queues.name(queue));
     match why.status {
@@ -104,7 +104,7 @@ fn pod_set(engine: &Engine, one: &PodSetExplanation, indent: &str, lines: &mut V
 }
 
 /// Why the pods cannot get a topology assignment, whatever is free.
-fn topology_error(engine: &Engine, reason: &NoFitReason) -> String {
+pub(super) fn topology_error(engine: &Engine, reason: &NoFitReason) -> String {
     match reason {
         NoFitReason::NoTopologies => {
             "the pods need a topology, and no flavor of the queue has one".to_owned()
@@ -139,7 +139,7 @@ fn flavor_lines(engine: &Engine, one: &FlavorExplanation, indent: &str, lines: &
 }
 
 /// Why pods cannot run on a flavor's nodes. The line already names the flavor.
-fn unsuitable(engine: &Engine, reason: &NoFitReason) -> String {
+pub(super) fn unsuitable(engine: &Engine, reason: &NoFitReason) -> String {
     match reason {
         NoFitReason::Taint { flavor, taint } => {
             let spec = engine.state.quota.flavor(*flavor);

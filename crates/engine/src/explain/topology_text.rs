@@ -43,6 +43,14 @@ pub(super) fn lines(
     }
 }
 
+/// What a topology lacks, in one line.
+pub(super) fn shortfall(engine: &Engine, one: &PlacementShortfall) -> String {
+    match &one.limiting_resource {
+        Some(resource) => format!("{}, {}", missing(one), limiting(engine, one, resource)),
+        None => missing(one),
+    }
+}
+
 fn delayed(when: TopologyTiming) -> &'static str {
     match when {
         TopologyTiming::WithQuota | TopologyTiming::AfterChecks => {

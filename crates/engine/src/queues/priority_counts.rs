@@ -26,7 +26,12 @@ impl PriorityCounts {
         }
     }
 
+    /// The priorities, in no particular order.
+    pub(crate) fn all(&self) -> impl Iterator<Item = i64> + '_ {
+        self.counts.iter().map(|(priority, _)| *priority)
+    }
+
     pub(crate) fn lowest(&self) -> Option<i64> {
-        self.counts.iter().map(|(priority, _)| *priority).min()
+        self.all().min()
     }
 }

@@ -32,6 +32,7 @@
 //! capacity h100=3                              (cluster capacity of the placer in a flavor)
 //! show NAME ...
 //! explain one                                  (why it is pending)
+//! advise one                                   (what would make it admissible)
 //! messages                                     (from here on, decisions with condition messages, and reservations with
 //!                                              the flavors that did not simply fit)
 //! cycle [COUNT]
@@ -147,6 +148,7 @@ impl Player {
             "wait" => self.seconds += name.parse::<i64>().expect("seconds"),
             "second-pass" => self.second_pass(),
             "explain" => self.why(name),
+            "advise" => self.advise(name),
             "admission-fair-sharing" => self.sharing(&words),
             "consumed" => self.consumed(&words),
             "sample" => self.engine.apply(Event::SampleUsage(self.now())),

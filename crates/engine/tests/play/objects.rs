@@ -249,7 +249,7 @@ impl Player {
     ) -> ResourceGroupSpec {
         let mut group = ResourceGroupSpec::default();
         for (key, value) in words.pairs() {
-            let Some((resource, name)) = key.split_once('/') else {
+            let Some((resource, name)) = key.rsplit_once('/') else {
                 continue;
             };
             if !self.known.contains_key(&("flavor", name.to_owned())) {

@@ -144,6 +144,16 @@ impl Player {
         }
     }
 
+    /// The line `advise`.
+    pub(super) fn advise(&mut self, name: &str) {
+        let id = self.engine.names().workloads.get(name).expect("a Workload");
+        let before = self.engine.debug_dump();
+        let advice = self.engine.explain_admission(id);
+        assert_eq!(self.engine.debug_dump(), before, "an explanation left a trace");
+        let text = advice.and_then(|one| explain::admission_text(&self.engine, &one));
+        self.trace += &format!("!  {}\n", text.as_deref().unwrap_or("nothing to explain"));
+    }
+
     /// The line `usage`.
     pub(super) fn usages(&mut self, words: &Words<'_>) {
         for &name in std::iter::once(&words.name()).chain(words.rest()) {

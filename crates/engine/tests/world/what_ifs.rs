@@ -1,8 +1,9 @@
 //! What-ifs in a random world: hypothetical events made from its known objects.
 
-use engine::ids::ResourceId;
-use engine::spec::QueueEligibility;
-use engine::{Amount, Event, RequeueKey, Time};
+use engine::explain::{FlavorAmount, SufficientChange};
+use engine::ids::{ResourceId, WorkloadId};
+use engine::spec::{ClusterQueueInfo, QueueEligibility};
+use engine::{AcceptAll, Amount, CycleOutcome, Event, RequeueKey, Time};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
@@ -17,6 +18,33 @@ pub(crate) fn what_ifs() -> impl Strategy<Value = Vec<Supposition>> {
     prop::collection::vec((0..9_u8, 0..64_usize, 0..64_usize), 0..6)
 }
 
+/// Cycles in which a Workload comes to its quota.
+const CYCLES: i64 = 8;
+
+fn gets_quota(outcome: CycleOutcome) -> bool {
+    matches!(
+        outcome,
+        CycleOutcome::Reserved { .. }
+            | CycleOutcome::Preempting
+            | CycleOutcome::Deferred
+            | CycleOutcome::Migrating { .. }
+            | CycleOutcome::MigrationRefused
+    )
+}
+
+fn with_more(spec: &ClusterQueueInfo, added: &[FlavorAmount]) -> Box<ClusterQueueInfo> {
+    let mut spec = spec.clone();
+    for &(flavor, resource, amount) in added {
+        let mut quotas = spec.groups.iter_mut().flat_map(|group| &mut group.flavors);
+        let quotas = quotas.find(|one| one.flavor == flavor).expect("a flavor of the queue");
+        let quota = quotas.resources.iter_mut().find(|one| one.resource == resource);
+        quota.expect("a covered resource").nominal += amount;
+    }
+    // Another object has another generation.
+    spec.generation += 1;
+    Box::new(spec)
+}
+
 fn seconds(count: usize) -> Time {
     Time(i64::try_from(count).expect("few") * SECOND)
 }
@@ -27,6 +55,7 @@ impl World {
         let events: Vec<Option<Event>> =
             what_ifs.iter().map(|supposition| self.supposed(*supposition)).collect();
         let before = self.player.engine.debug_dump();
+        self.explain(what_ifs.len())?;
         let mut capacities = self.player.capacities.clone();
         let mut what_if = self.player.engine.what_if();
         for (at, event) in events.into_iter().enumerate() {
@@ -44,6 +73,72 @@ impl World {
             return Ok(());
         }
         Err(self.failure(&format!("a what-if left traces: before\n{before}after\n{after}")))
+    }
+
+    /// Explains a Workload, and tries the changes that are named in cycles of their own.
+    fn explain(&mut self, at: usize) -> Result<(), TestCaseError> {
+        let known = self.player.known.values();
+        let ids = known.filter_map(|event| match event {
+            Event::Workload(id, _) => Some(*id),
+            _ => None,
+        });
+        let ids: Vec<WorkloadId> = ids.collect();
+        let Some(&id) = ids.get(at % ids.len().max(1)) else { return Ok(()) };
+        let before = self.player.engine.debug_dump();
+        let explained = self.player.engine.explain_admission(id);
+        if self.player.engine.debug_dump() != before {
+            return Err(self.failure("an explanation left a trace"));
+        }
+        for change in explained.into_iter().flat_map(|one| one.changes) {
+            self.a_change_suffices(id, &change)?;
+        }
+        Ok(())
+    }
+
+    /// Without other pending Workloads, cycles after the change give the Workload quota, or targets.
+    fn a_change_suffices(
+        &mut self,
+        id: WorkloadId,
+        change: &SufficientChange,
+    ) -> Result<(), TestCaseError> {
+        let mut events = Vec::new();
+        let queue_of = self.player.engine.explain_pending(id).and_then(|one| one.queue);
+        for event in self.player.known.values() {
+            match (event, change) {
+                // A new object begins its flavor scan with the first flavor.
+                (Event::Workload(own, spec), _) if *own == id => {
+                    let mut spec = spec.clone();
+                    spec.admission = None;
+                    if let SufficientChange::Priority(priority) = change {
+                        spec.priority = *priority;
+                    }
+                    events.extend([Event::WorkloadGone(id), Event::Workload(id, spec)]);
+                }
+                (Event::Workload(other, _), _)
+                    if self.player.engine.admission(*other).is_none() =>
+                {
+                    events.push(Event::WorkloadGone(*other));
+                }
+                (Event::ClusterQueue(queue, Some(spec)), SufficientChange::MoreQuota(added, _))
+                    if queue_of == Some(*queue) =>
+                {
+                    events.push(Event::ClusterQueue(*queue, Some(with_more(spec, added))));
+                }
+                _ => {}
+            }
+        }
+        if let SufficientChange::End(end) = change {
+            events.push(Event::WorkloadGone(end.workload));
+        }
+        let mut what_if = self.player.engine.what_if();
+        events.into_iter().for_each(|event| what_if.apply(event));
+        let mut found = false;
+        for cycle in 0..CYCLES {
+            let entries = what_if.cycle(Time(cycle), &mut AcceptAll);
+            found |= entries.iter().any(|one| one.workload == id && gets_quota(one.outcome));
+        }
+        drop(what_if);
+        if found { Ok(()) } else { Err(self.failure(&format!("it does not suffice: {change:?}"))) }
     }
 
     /// An event; `None` is a cycle.
