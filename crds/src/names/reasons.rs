@@ -288,6 +288,8 @@ names! {
     FAILED_CREATE = "FailedCreate";
     /// Of an event: a check has another state.
     ADMISSION_CHECK_UPDATED = "AdmissionCheckUpdated";
+    /// Of an event: what would make a pending Workload admissible.
+    ADMISSION_EXPLAINED = "AdmissionExplained";
     /// Of a metric: an eviction for a reason that is not in [`EVICTIONS`].
     OTHER = "Other";
 }

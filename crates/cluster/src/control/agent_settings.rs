@@ -45,6 +45,8 @@ impl AgentSettings {
         core.scheduler.index.refuse_device_claims = false;
         core.pods_ready = None;
         core.scheduler.block_admission = false;
+        // Those of a worker are clones, which their manager explains.
+        core.scheduler.explains_admission = false;
         core.owns_workloads = false;
         let (namespace, boot) = (String::new(), "".into());
         let (mode, origin) = (AdmissionMode::Thin, file.multi_kueue.origin);

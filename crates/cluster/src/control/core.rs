@@ -156,10 +156,15 @@ impl Core {
     /// Completes a decision with everything that was submitted, and the time of the next one.
     pub(super) fn complete(&mut self, mut decisions: Decisions) -> Decisions {
         (decisions.orders, decisions.events) = self.ctx.outbox.take();
+        let (has_writes, now) = (!decisions.orders.is_empty(), self.ctx.now);
+        let events = self.scheduler.explain_admissions(&self.workloads, has_writes, now);
+        decisions.events.extend(events);
+        decisions.explained = self.scheduler.take_explained();
         decisions.measurements = std::mem::take(&mut self.ctx.measurements);
         // What the rounds left over is continued at once; no input may ever come.
         let now = self.has_work().then_some(self.ctx.now);
         let times = self.ctx.agenda.next().into_iter().chain(self.workloads.next_deadline());
+        let times = times.chain(self.scheduler.next_explanation());
         decisions.wake = times.chain(now).min();
         decisions
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
-use runtime::{events::EventRecord, writer::WriteOutcome};
+use runtime::{events::EventRecord, watch::Key, writer::WriteOutcome};
 
 use super::{
     fleet::ConnectionPlans,
@@ -55,8 +55,19 @@ pub struct Decisions {
     pub events: Vec<EventRecord>,
     /// What happened since the last decision.
     pub measurements: Vec<Measurement>,
+    /// Explanations of pending Workloads that are new, or hold no longer.
+    pub explained: Vec<AdmissionExplained>,
     /// The connections to workers that are wanted; `None` before anything is decided.
     pub connections: Option<Arc<ConnectionPlans>>,
     /// When to decide again, if nothing is observed before.
     pub wake: Option<Timestamp>,
+}
+
+/// What a pending Workload lacks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AdmissionExplained {
+    /// The Workload.
+    pub workload: Key,
+    /// The explanation; `None` if there is none any more.
+    pub text: Option<Arc<str>>,
 }

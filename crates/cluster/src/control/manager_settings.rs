@@ -108,6 +108,7 @@ pub(super) fn core_config(file: &Configuration, gates: &Gates, kinds: &JobKinds)
             engine: engine_settings(file, gates),
             index: index_settings(file, gates),
             explain_after: EXPLAIN_AFTER,
+            explains_admission: true,
             usage: usage_settings(file, gates),
             measures_cohorts: gates.enabled(Gate::MetricsForCohorts),
             block_admission: pods_ready.is_some_and(|policy| policy.block_admission),

@@ -108,7 +108,7 @@ pub use self::{
     agent_settings::AgentSettings,
     autoscaler_input::AutoscalerInput,
     capacity::{PodInfo, REFUSED_PODS_FIELDS, RefusedPodsEvent},
-    decisions::{Control, Decisions},
+    decisions::{AdmissionExplained, Control, Decisions},
     elastic_pods::WatchedElasticPod,
     failure_recovery::{NodeReachability, WatchedTerminatingPod},
     fleet::{ClaimAnswer, ClaimResult, ConnectionPlan, ConnectionPlans, WorkerRegistration},

@@ -26,6 +26,7 @@ mod elastic_copies;
 mod elastic_pods;
 mod ended_queues;
 mod exactly_once;
+mod explanations;
 mod failing_pods;
 mod failure_recovery;
 mod former_leader;

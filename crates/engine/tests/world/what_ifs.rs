@@ -1,7 +1,7 @@
 //! What-ifs in a random world: hypothetical events made from its known objects.
 
 use engine::explain::{FlavorAmount, SufficientChange};
-use engine::ids::{ResourceId, WorkloadId};
+use engine::ids::{QueueId, ResourceId, WorkloadId};
 use engine::spec::{ClusterQueueInfo, QueueEligibility};
 use engine::{AcceptAll, Amount, CycleOutcome, Event, RequeueKey, Time};
 use proptest::prelude::*;
@@ -101,32 +101,10 @@ impl World {
         id: WorkloadId,
         change: &SufficientChange,
     ) -> Result<(), TestCaseError> {
-        let mut events = Vec::new();
-        let queue_of = self.player.engine.explain_pending(id).and_then(|one| one.queue);
-        for event in self.player.known.values() {
-            match (event, change) {
-                // A new object begins its flavor scan with the first flavor.
-                (Event::Workload(own, spec), _) if *own == id => {
-                    let mut spec = spec.clone();
-                    spec.admission = None;
-                    if let SufficientChange::Priority(priority) = change {
-                        spec.priority = *priority;
-                    }
-                    events.extend([Event::WorkloadGone(id), Event::Workload(id, spec)]);
-                }
-                (Event::Workload(other, _), _)
-                    if self.player.engine.admission(*other).is_none() =>
-                {
-                    events.push(Event::WorkloadGone(*other));
-                }
-                (Event::ClusterQueue(queue, Some(spec)), SufficientChange::MoreQuota(added, _))
-                    if queue_of == Some(*queue) =>
-                {
-                    events.push(Event::ClusterQueue(*queue, Some(with_more(spec, added))));
-                }
-                _ => {}
-            }
-        }
+        let queue = self.player.engine.explain_pending(id).and_then(|one| one.queue);
+        let known = self.player.known.values();
+        let mut events: Vec<Event> =
+            known.flat_map(|event| self.changed(event, (id, queue), change)).collect();
         if let SufficientChange::End(end) = change {
             events.push(Event::WorkloadGone(end.workload));
         }
@@ -139,6 +117,35 @@ impl World {
         }
         drop(what_if);
         if found { Ok(()) } else { Err(self.failure(&format!("it does not suffice: {change:?}"))) }
+    }
+
+    /// What happens to a known object if a change that helps a Workload is made and no other one is pending.
+    fn changed(
+        &self,
+        event: &Event,
+        (id, queue): (WorkloadId, Option<QueueId>),
+        change: &SufficientChange,
+    ) -> Vec<Event> {
+        match (event, change) {
+            // A new object begins its flavor scan with the first flavor.
+            (Event::Workload(own, spec), _) if *own == id => {
+                let mut spec = spec.clone();
+                spec.admission = None;
+                if let SufficientChange::Priority(priority) = change {
+                    spec.priority = *priority;
+                }
+                vec![Event::WorkloadGone(id), Event::Workload(id, spec)]
+            }
+            (Event::Workload(other, _), _) if self.player.engine.admission(*other).is_none() => {
+                vec![Event::WorkloadGone(*other)]
+            }
+            (Event::ClusterQueue(known, Some(spec)), SufficientChange::MoreQuota(added, _))
+                if queue == Some(*known) =>
+            {
+                vec![Event::ClusterQueue(*known, Some(with_more(spec, added)))]
+            }
+            _ => Vec::new(),
+        }
     }
 
     /// An event; `None` is a cycle.

@@ -10,6 +10,7 @@
 //! | `verdict` | what an entry of a cycle means for Workloads |
 //! | `block_admission` | `waitForPodsReady.blockAdmission` |
 //! | `dump` | queues and quota as text |
+//! | `explanations` | what pending Workloads lack, for Events and the visibility API |
 //! | `usage_sampling` | what LocalQueues consumed, under admission fair sharing |
 //! | `second_passes` | topology assignments of Workloads that hold quota already |
 //! | `preemption_counts` | what cycles did about preemption, for metrics |
@@ -18,6 +19,7 @@
 mod block_admission;
 mod cycle;
 mod dump;
+mod explanations;
 mod preemption_counts;
 mod second_passes;
 mod slices;
@@ -41,11 +43,12 @@ use index::{
     queue_status::ClusterQueueCounts,
 };
 use jiff::Timestamp;
-use runtime::watch::Key;
+use runtime::{events::EventRecord, watch::Key};
 
 use self::{
     block_admission::PodsReadyGate,
     cycle::{CyclesRun, SchedulingCycles},
+    explanations::Explanations,
     preemption_counts::PreemptionCounts,
     usage_sampling::UsageSampling,
 };
@@ -55,6 +58,7 @@ pub(crate) use self::{
 };
 use super::{
     context::Context,
+    decisions::AdmissionExplained,
     measurement::labels_and_annotations,
     time::{engine_time, timestamp},
     timers::{Agenda, Reevaluation},
@@ -68,6 +72,8 @@ pub(crate) struct SchedulerConfig {
     pub(crate) index: index::IndexConfig,
     /// How long a Workload is pending before the reason is written.
     pub(crate) explain_after: Duration,
+    /// Pending Workloads get an Event that says what would make them admissible.
+    pub(crate) explains_admission: bool,
     /// `waitForPodsReady.blockAdmission`.
     pub(crate) block_admission: bool,
     /// Admission fair sharing, if it is on.
@@ -85,6 +91,8 @@ pub(crate) struct Scheduler {
     sampling: UsageSampling,
     preemption_counts: PreemptionCounts,
     explain_after: Duration,
+    /// `None` if another process explains the Workloads.
+    explanations: Option<Explanations>,
     fair_sharing: bool,
     measures_cohorts: bool,
     /// Since when messages may have old numbers.
@@ -105,6 +113,7 @@ impl Scheduler {
             gate: PodsReadyGate::new(config.block_admission),
             preemption_counts: PreemptionCounts::default(),
             explain_after: config.explain_after,
+            explanations: config.explains_admission.then(Explanations::default),
             fair_sharing: config.engine.fair_sharing.is_some(),
             measures_cohorts: config.measures_cohorts,
             stale_since: None,
@@ -164,6 +173,9 @@ impl Scheduler {
 
     /// Takes a change of a Workload. Returns whether its number may be given to another one.
     pub(crate) fn workload_changed(&mut self, change: &WorkloadChange, ctx: &mut Context) -> bool {
+        if let Some(explanations) = &mut self.explanations {
+            explanations.observe(change, ctx.now);
+        }
         let mut events = Vec::new();
         // The assumed usage goes first: the new spec may request another amount.
         let voided = change.id.filter(|_| change.voids_reservation);
@@ -235,6 +247,27 @@ impl Scheduler {
             pending,
         };
         cycles.run(workloads, ctx)
+    }
+
+    /// Explains Workloads that have stayed pending, if that is due. Returns the Events.
+    pub(crate) fn explain_admissions(
+        &mut self,
+        workloads: &Workloads,
+        has_writes: bool,
+        now: Timestamp,
+    ) -> Vec<EventRecord> {
+        let due = self.explanations.as_mut().filter(|one| one.are_due(has_writes, now));
+        due.map(|one| one.explain(&mut self.engine, workloads, now)).unwrap_or_default()
+    }
+
+    /// Explanations that were published or withdrawn since the last call.
+    pub(crate) fn take_explained(&mut self) -> Vec<AdmissionExplained> {
+        self.explanations.as_mut().map(Explanations::take).unwrap_or_default()
+    }
+
+    /// When Workloads are to be explained next.
+    pub(crate) fn next_explanation(&self) -> Option<Timestamp> {
+        self.explanations.as_ref().and_then(Explanations::next)
     }
 
     /// Whether the engine holds a reservation of a Workload, written or not.

@@ -15,6 +15,7 @@ pub(super) struct Cluster {
     pub(super) writes: Vec<String>,
     pub(super) events: Vec<EventRecord>,
     pub(super) measurements: Vec<Measurement>,
+    pub(super) explained: Vec<AdmissionExplained>,
     pub(super) now: Timestamp,
     /// Fields of statuses that another field manager has set, by Workload: an apply keeps them.
     pub(super) foreign_fields: BTreeMap<String, Value>,
@@ -59,6 +60,7 @@ impl Cluster {
             writes: vec![],
             events: vec![],
             measurements: vec![],
+            explained: vec![],
             now: NOW,
             foreign_fields: BTreeMap::new(),
             of_jobs: vec![],
@@ -162,6 +164,7 @@ impl Cluster {
     pub(super) fn take(&mut self, step: Decisions) {
         self.events.extend(step.events);
         self.measurements.extend(step.measurements);
+        self.explained.extend(step.explained);
         step.orders.into_iter().for_each(|order| self.accept(&order));
     }
 

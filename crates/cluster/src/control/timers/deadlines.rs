@@ -46,6 +46,14 @@ impl Deadlines {
         reached
     }
 
+    /// Takes the first of these Workloads, at most so many.
+    pub(crate) fn take_first_reached(&mut self, now: Timestamp, most: usize) -> Vec<Key> {
+        let reached = self.in_order.iter().take_while(|(at, _)| *at <= now).take(most);
+        let reached: Vec<Key> = reached.map(|(_, key)| key.clone()).collect();
+        reached.iter().for_each(|key| self.set(key, None));
+        reached
+    }
+
     /// The earliest time.
     pub(crate) fn next(&self) -> Option<Timestamp> {
         self.in_order.first().map(|(at, _)| *at)
@@ -68,6 +76,10 @@ mod tests {
         deadlines.set(&key("c"), None);
         assert_eq!(deadlines.next(), Some(at(20)));
         assert_eq!(deadlines.take_reached(at(19)), []);
+        deadlines.set(&key("d"), Some(at(19)));
+        deadlines.set(&key("e"), Some(at(19)));
+        assert_eq!(deadlines.take_first_reached(at(19), 1), [key("d")]);
+        assert_eq!(deadlines.take_first_reached(at(19), 2), [key("e")]);
         assert_eq!(deadlines.take_reached(at(40)), [key("b"), key("a")]);
         assert_eq!((deadlines.next(), deadlines.take_reached(at(99))), (None, vec![]));
     }

@@ -1,0 +1,125 @@
+//! Explanations of pending Workloads: Events, and what the visibility API shows.
+
+use super::{cluster::Cluster, *};
+
+/// Events with an explanation since the last call: name and note.
+fn explained(cluster: &mut Cluster) -> Vec<String> {
+    let events = cluster.take_events().into_iter();
+    let explained = events.filter_map(|event| {
+        let (name, note) = event.split_once(" kueue-admission AdmissionExplained: ")?;
+        Some(format!("{name}: {note}"))
+    });
+    explained.collect()
+}
+
+/// Lets seconds pass one by one, as the wake-ups of the manager do.
+fn seconds(cluster: &mut Cluster, seconds: usize) {
+    for _ in 0..seconds {
+        cluster.wait(1).settle();
+    }
+}
+
+fn gone(cluster: &mut Cluster, name: &str) {
+    let key = Key { namespace: Some("ns".into()), name: name.into() };
+    cluster.workloads.remove(name);
+    cluster.observe(ManagerInput::Workload(Change::Delete(key))).settle();
+}
+
+/// A cluster in which `waits` requests 5 of 8 cpus beside two Workloads with quota.
+fn full() -> Cluster {
+    let mut cluster = Cluster::new();
+    cluster.workload("train-77", 6, &json!({})).settle();
+    cluster.workload("b", 2, &json!({})).settle();
+    cluster.wait(1).workload("waits", 5, &json!({})).settle();
+    cluster.take_events();
+    cluster
+}
+
+const MISSING_5: &str = "waits: Admissible with +5 cpu in flavor default; or when train-77 ends. Missing: flavor \
+                         default: 5 of 5 cpu (used by cq 8).";
+
+#[test]
+fn a_workload_that_stays_pending_is_explained_once() {
+    let mut cluster = full();
+    seconds(&mut cluster, 10);
+    assert_eq!(explained(&mut cluster), [""; 0], "the reason is new");
+    assert!(cluster.control.decide(cluster.now).wake.is_some(), "the explanation needs no input");
+    seconds(&mut cluster, 2);
+    assert_eq!(explained(&mut cluster), [MISSING_5]);
+    assert!(cluster.condition("waits", "QuotaReserved").ends_with(" 5 more needed"));
+    cluster.take_writes();
+    seconds(&mut cluster, 150);
+    assert_eq!(explained(&mut cluster), [""; 0], "nothing is new");
+    assert_eq!(cluster.take_writes(), [""; 0], "nothing is written");
+}
+
+#[test]
+fn a_changed_reason_is_explained_again_within_a_minute() {
+    let mut cluster = full();
+    seconds(&mut cluster, 15);
+    assert_eq!(explained(&mut cluster), [MISSING_5]);
+    gone(&mut cluster, "b");
+    seconds(&mut cluster, 50);
+    assert_eq!(explained(&mut cluster), [""; 0], "at most once a minute");
+    seconds(&mut cluster, 25);
+    let note = "waits: Admissible with +3 cpu in flavor default; or when train-77 ends. Missing: flavor \
+                default: 3 of 5 cpu (used by cq 6).";
+    assert_eq!(explained(&mut cluster), [note]);
+}
+
+#[test]
+fn an_end_that_is_over_is_not_named_any_more() {
+    let mut cluster = full();
+    seconds(&mut cluster, 15);
+    assert_eq!(explained(&mut cluster), [MISSING_5]);
+    // It needs the same from now on, of another Workload.
+    cluster.workload("train-78", 6, &json!({"spec": {"priority": 9}})).settle();
+    gone(&mut cluster, "train-77");
+    cluster.settle();
+    assert!(cluster.condition("train-78", "QuotaReserved").starts_with("True"));
+    seconds(&mut cluster, 70);
+    assert_eq!(explained(&mut cluster), [MISSING_5.replace("train-77", "train-78")]);
+}
+
+#[test]
+fn the_explanation_ends_with_the_reservation() {
+    let mut cluster = full();
+    seconds(&mut cluster, 15);
+    gone(&mut cluster, "train-77");
+    assert!(cluster.condition("waits", "QuotaReserved").starts_with("True"));
+    let workload = Key { namespace: Some("ns".into()), name: "waits".into() };
+    let text = MISSING_5.strip_prefix("waits: ").map(Into::into);
+    let published =
+        [text, None].map(|text| AdmissionExplained { workload: workload.clone(), text });
+    assert_eq!(cluster.explained, published);
+}
+
+#[test]
+fn few_workloads_are_explained_in_a_second() {
+    let mut cluster = Cluster::new();
+    for at in 0..10 {
+        cluster.workload(&format!("w{at}"), 9 + at, &json!({}));
+    }
+    cluster.settle();
+    seconds(&mut cluster, 11);
+    cluster.take_events();
+    let counts: Vec<usize> = (0..5)
+        .map(|_| {
+            seconds(&mut cluster, 1);
+            explained(&mut cluster).len()
+        })
+        .collect();
+    assert!(counts.iter().all(|&count| count <= 4), "{counts:?}");
+    let rest: usize = counts.iter().sum();
+    assert!((6..=10).contains(&rest), "{counts:?}");
+}
+
+#[test]
+fn what_keeps_a_queue_inactive_is_explained() {
+    let mut cluster = Cluster::new();
+    cluster.queue(&json!({"admissionChecksStrategy": {"admissionChecks": [{"name": "gone"}]}}));
+    cluster.workload("waits", 5, &json!({})).settle();
+    seconds(&mut cluster, 15);
+    let note = "waits: ns/waits is pending: cq is inactive, check gone is missing or not active";
+    assert_eq!(explained(&mut cluster), [note]);
+}
