@@ -5,7 +5,10 @@ use std::{
     time::Duration,
 };
 
-use ::leader::{ClientMetrics, Election, Leader, LeaderContext, ObservedFeatures, Sources};
+use ::leader::{
+    AdmissionExplanations, ClientMetrics, Election, Leader, LeaderContext, ObservedFeatures,
+    Sources,
+};
 use anyhow::Context;
 use cluster::control::{ManagerControl, ManagerInput, ManagerSettings};
 use config::{
@@ -40,7 +43,7 @@ pub(crate) fn start(
     settings: &ProcessSettings,
     (client, stores): (&Client, &mut Stores),
     dispatches: bool,
-    (metrics, measure): (&ClientMetrics, &KueueMetrics),
+    (metrics, measure, explanations): (&ClientMetrics, &KueueMetrics, &AdmissionExplanations),
     shutdown: &Shutdown,
     tasks: &mut JoinSet<()>,
 ) -> anyhow::Result<()> {
@@ -68,6 +71,7 @@ pub(crate) fn start(
             instance: identity().context("reporting instance of events")?,
         },
         measure: Arc::new(measure.clone()),
+        explanations: explanations.clone(),
     };
     let dispatch = dispatches.then(|| DispatchSettings::new(settings, (client, stores), metrics));
     let shutdown = shutdown.clone();

@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, atomic::Ordering},
 };
 
-use ::leader::{ClientMetrics, HOME};
+use ::leader::{AdmissionExplanations, ClientMetrics, HOME};
 use anyhow::Context;
 use axum::{Router, middleware};
 use config::gates::Gate;
@@ -54,6 +54,7 @@ pub(crate) async fn run(
     let metrics = ClientMetrics::default();
     let measured = KueueMetrics::new(MetricsSettings::new(&settings.file, &settings.gates));
     let pods_metrics = PodsMetrics::default();
+    let explanations = AdmissionExplanations::default();
     let count = metrics.requests.of(HOME);
     let kubeconfig = args.kubeconfig.as_deref();
     let client = client::connect(kubeconfig, build_info::USER_AGENT, &count).await?;
@@ -88,17 +89,16 @@ pub(crate) async fn run(
     // `components::select` guarantees that jobs and scheduler are there as well.
     if components.contains(&ManagerComponent::Core) {
         let dispatches = components.contains(&ManagerComponent::Multikueue);
-        let metrics = (&metrics, &measured);
+        let metrics = (&metrics, &measured, &explanations);
         leader::start(settings, (&client, &mut stores), dispatches, metrics, shutdown, &mut tasks)?;
     }
     if called.visibility {
         let slot = visibility_slot(settings, &slot, stop, &mut tasks);
         let tls = tls::server_config_with_clients(slot, &settings.tls()).context("tls")?;
         let metrics = (&metrics.requests, pods_metrics.clone());
+        let observed = (&client, &mut stores, explanations);
         let checked = (ready, &mut tasks);
-        ready =
-            visibility::start(settings, (&client, &mut stores), metrics, tls, shutdown, checked)
-                .await?;
+        ready = visibility::start(settings, observed, metrics, tls, shutdown, checked).await?;
     }
     // After webhooks, leader and visibility, which have asked for their stores by now.
     tasks.spawn(stores.run());

@@ -8,7 +8,10 @@ use cluster::control::{AgentControl, AgentInput, AgentSettings};
 use config::declared_kinds::declared_kinds;
 use crds::names::labels::MULTI_KUEUE_ORIGIN;
 use jobs::Kinds;
-use leader::{ClientMetrics, Election, HOME, Leader, LeaderContext, Sources, Unmeasured};
+use leader::{
+    AdmissionExplanations, ClientMetrics, Election, HOME, Leader, LeaderContext, Sources,
+    Unmeasured,
+};
 use prometheus_client::registry::Registry;
 use runtime::{
     Stop, client,
@@ -89,6 +92,7 @@ pub(crate) async fn run(
         metrics: counters,
         reporter,
         measure: Arc::new(Unmeasured),
+        explanations: AdmissionExplanations::default(),
     };
     // After the sources, which have asked for their stores by now.
     tasks.spawn(stores.run());

@@ -129,7 +129,7 @@ async fn explain(
             false => find_in(client, &namespace, queue).await?,
         };
         let around = WorkloadSurroundings {
-            position: position::read(client, workload).await,
+            visible: position::read(client, workload).await,
             local_queue,
             clusters: clusters.clone(),
             events: events.clone(),

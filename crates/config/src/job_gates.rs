@@ -41,9 +41,11 @@ mod tests {
         assert_eq!(JobGates::from(&Gates::default()), JobGates::default());
     }
 
+    type GateField = fn(&mut JobGates) -> &mut bool;
+
     /// The gate of each field.
     #[rustfmt::skip]
-    const FIELDS: &[(&str, fn(&mut JobGates) -> &mut bool)] = &[
+    const FIELDS: &[(&str, GateField)] = &[
         ("AdmissionGatedBy", |gates| &mut gates.admission_gated_by),
         ("AssignQueueLabelsForPods", |gates| &mut gates.assign_queue_labels),
         ("DeferRayServiceFinalizationForRedisCleanup", |gates| &mut gates.quota_for_redis_cleanup),

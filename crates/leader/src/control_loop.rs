@@ -9,6 +9,7 @@ use std::{
 use crate::{
     clock::Reading,
     decision_metrics::DecisionMetrics,
+    explanations::AdmissionExplanations,
     input_queues::{InputQueues, InputSource, QueuedInput},
 };
 use cluster::control::{
@@ -81,6 +82,8 @@ pub struct ControlIo {
     pub recorder: Recorder,
     /// Takes measurements.
     pub measure: Arc<dyn MeasurementSink>,
+    /// Takes explanations of pending Workloads.
+    pub explanations: AdmissionExplanations,
     /// Counts decisions by their duration.
     pub decisions: DecisionMetrics,
 }
@@ -161,6 +164,7 @@ where
         if !decisions.measurements.is_empty() {
             io.measure.measure(decisions.measurements, began.elapsed());
         }
+        io.explanations.update(decisions.explained);
         wake = decisions.wake;
         // A connection is wanted before anything is sent over it.
         if let Some(plans) = decisions.connections {

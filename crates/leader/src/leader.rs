@@ -23,6 +23,7 @@ use tokio::{task::JoinSet, time::timeout};
 use crate::{
     control_loop::{self, ControlIo, MeasurementSink, Workers},
     decision_metrics::DecisionMetrics,
+    explanations::AdmissionExplanations,
     input_queues::{InputSource, Inputs, inputs},
     sources::Sources,
 };
@@ -86,6 +87,8 @@ pub struct Leader<C: Control> {
     pub reporter: Reporter,
     /// Takes what control measures.
     pub measure: Arc<dyn MeasurementSink>,
+    /// Takes explanations of pending Workloads.
+    pub explanations: AdmissionExplanations,
 }
 
 /// What other tasks of a leader need.
@@ -185,6 +188,7 @@ impl<C: Control<Input: InputSource>> Leader<C> {
             workers: workers.clone(),
             recorder,
             measure: self.measure,
+            explanations: self.explanations,
             decisions: metrics.decisions.clone(),
         };
         let context = LeaderContext { inputs, workers, leadership, stop: stop.clone() };

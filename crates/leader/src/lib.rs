@@ -6,6 +6,7 @@
 //! | [`control_loop`] | inputs in, writes out, time read |
 //! | [`input_queues`] | a queue of inputs per source, read in turn |
 //! | [`decision_metrics`] | how long decisions take, and how long inputs wait for them |
+//! | [`explanations`] | what pending Workloads lack, for the visibility API of the process |
 //! | `clock` | jumps of the wall clock |
 //! | [`sources`] | what a composition observes in its own cluster |
 //! | [`worker_sources`] | what a manager observes on a worker |
@@ -17,6 +18,7 @@ mod autoscaler_sources;
 mod clock;
 pub mod control_loop;
 pub mod decision_metrics;
+pub mod explanations;
 pub mod input_queues;
 mod job_watch;
 pub mod leader;
@@ -26,6 +28,7 @@ pub mod worker_sources;
 pub use self::{
     control_loop::{ControlIo, MeasurementSink, Unmeasured, Workers},
     decision_metrics::DecisionMetrics,
+    explanations::AdmissionExplanations,
     input_queues::{InputQueues, InputSource, Inputs, NotSent, inputs},
     leader::{ClientMetrics, Election, HOME, Leader, LeaderContext},
     sources::{ObservedFeatures, Sources},

@@ -103,6 +103,7 @@ fn schemas_of(edition: Edition, version: VisibilityVersion) -> Map<String, Value
             "positionInLocalQueue": number("int32", "The position in the LocalQueue, from 0."),
             "reason": text("Why the Workload is pending: the reason of its condition QuotaReserved."),
             "message": text("The message of the condition QuotaReserved."),
+            "explanation": text("What the Workload lacks and what would make it admissible; of the replica that leads alone."),
         },
     });
     let summary = json!({

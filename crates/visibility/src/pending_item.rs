@@ -49,6 +49,7 @@ impl PendingItem {
             position_in_local_queue: i32::try_from(in_local_queue).unwrap_or(i32::MAX),
             reason,
             message,
+            explanation: String::new(),
         }
     }
 

@@ -19,6 +19,7 @@ mod trusted_proxies;
 
 use std::sync::Arc;
 
+use ::leader::AdmissionExplanations;
 use cluster::control::index_settings;
 use kube::Client;
 use remote::WorkerClients;
@@ -52,7 +53,7 @@ pub(crate) const CERT_DIR: &str = "/visibility";
 /// If the address cannot be bound.
 pub(crate) async fn start(
     settings: &ProcessSettings,
-    (client, stores): (&Client, &mut Stores),
+    (client, stores, explanations): (&Client, &mut Stores, AdmissionExplanations),
     (requests, metrics): (&RequestMetrics, PodsMetrics),
     tls: Arc<ServerConfig>,
     shutdown: &Shutdown,
@@ -60,7 +61,7 @@ pub(crate) async fn start(
 ) -> anyhow::Result<HealthChecks> {
     let (wanted, stop) = (&settings.file.visibility_server, shutdown.serving());
     let listener = listen::bind("visibility", &wanted.bind_address, wanted.bind_port).await?;
-    let queues = ObservedQueues::new(index_settings(&settings.file, &settings.gates));
+    let queues = ObservedQueues::new(index_settings(&settings.file, &settings.gates), explanations);
     tasks.spawn(queues.follow(stores, stop.clone()));
     let listed = queues.clone();
     let ready = ready.with("pending-workloads", synced_or_timed_out(move || listed.is_listed()));

@@ -5,6 +5,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
+use ::leader::AdmissionExplanations;
 use crds::{
     decode::Decode,
     v1beta2::{ClusterQueue, LocalQueue, Workload},
@@ -27,6 +28,8 @@ pub(super) struct ObservedQueues(Arc<QueueState>);
 
 struct QueueState {
     pending: RwLock<PendingWorkloads>,
+    /// Empty unless this process leads.
+    explanations: AdmissionExplanations,
     workloads_listed: AtomicBool,
     local_queues_listed: AtomicBool,
     cluster_queues_listed: AtomicBool,
@@ -76,9 +79,10 @@ fn namespace(key: &Key) -> &str {
 }
 
 impl ObservedQueues {
-    pub(super) fn new(config: index::IndexConfig) -> Self {
+    pub(super) fn new(config: index::IndexConfig, explanations: AdmissionExplanations) -> Self {
         Self(Arc::new(QueueState {
             pending: RwLock::new(PendingWorkloads::new(config)),
+            explanations,
             workloads_listed: AtomicBool::default(),
             local_queues_listed: AtomicBool::default(),
             cluster_queues_listed: AtomicBool::default(),
@@ -158,12 +162,22 @@ impl ObservedQueues {
         if !self.is_listed() {
             return Err(PageFailure::NotReady);
         }
-        Ok(self.0.pending.read().page(queue, page)?)
+        let mut items = self.0.pending.read().page(queue, page)?;
+        items.iter_mut().for_each(|item| item.explanation = self.explanation(item));
+        Ok(items)
+    }
+
+    fn explanation(&self, item: &PendingWorkload) -> String {
+        let (namespace, name) = (item.metadata.namespace.as_deref(), item.metadata.name.as_deref());
+        let workload =
+            Key { namespace: namespace.map(Into::into), name: name.unwrap_or_default().into() };
+        self.0.explanations.get(&workload).as_deref().unwrap_or_default().to_owned()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use cluster::control::AdmissionExplained;
     use serde_json::{Value, json};
 
     use super::*;
@@ -182,7 +196,8 @@ mod tests {
 
     #[test]
     fn queues_are_answered_about_once_every_kind_was_listed() {
-        let queues = ObservedQueues::new(index::IndexConfig::default());
+        let explanations = AdmissionExplanations::default();
+        let queues = ObservedQueues::new(index::IndexConfig::default(), explanations.clone());
         let object = |name: &str, spec: Value| json!({"metadata": {"namespace": "ns", "name": name}, "spec": spec});
         queues.handle(list::<ClusterQueue>(&object("cq", json!({}))));
         queues.handle(list::<LocalQueue>(&object("lq", json!({"clusterQueue": "cq"}))));
@@ -191,6 +206,14 @@ mod tests {
         queues.handle(list::<Workload>(&object("one", spec)));
         assert_eq!(names(&queues), Ok(vec!["one".to_owned()]));
         let key = Key { namespace: Some("ns".into()), name: "one".into() };
+        let explained = || {
+            let page = queues.page(&QueueReference::LocalQueue("ns", "lq"), ALL).expect("a page");
+            page.into_iter().map(|one| one.explanation).collect::<Vec<_>>()
+        };
+        assert_eq!(explained(), [""], "a replica that does not lead");
+        let text = Some("Admissible with +1 cpu in flavor default.".into());
+        explanations.update(vec![AdmissionExplained { workload: key.clone(), text }]);
+        assert_eq!(explained(), ["Admissible with +1 cpu in flavor default."]);
         queues.handle(Change::<Workload>::Delete(key));
         assert_eq!(names(&queues), Ok(Vec::new()));
         queues.handle(Change::<ClusterQueue>::Delete(Key { namespace: None, name: "cq".into() }));

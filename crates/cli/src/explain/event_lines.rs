@@ -3,7 +3,10 @@
 use std::{cmp::Reverse, collections::HashSet};
 
 use crds::{
-    names::{reasons::CREATED_WORKLOAD, reporters},
+    names::{
+        reasons::{ADMISSION_EXPLAINED, CREATED_WORKLOAD},
+        reporters,
+    },
     v1beta2::Workload,
 };
 use jiff::Timestamp;
@@ -45,6 +48,23 @@ pub(super) fn about(workload: &Workload, events: &[Event]) -> Vec<EventLine> {
     let mut lines: Vec<EventLine> = concerned.map(EventLine::of).collect();
     lines.sort_by_key(|one| one.last);
     lines.split_off(lines.len().saturating_sub(MOST))
+}
+
+/// The text of the newest explanation of the Workload, if it is not older than `since`.
+pub(super) fn explanation(
+    workload: &Workload,
+    events: &[Event],
+    since: Option<Timestamp>,
+) -> Option<String> {
+    let explains = |event: &&Event| {
+        let about = event.regarding.as_ref();
+        let uid = about.and_then(|about| about.uid.as_ref());
+        event.reason.as_deref() == Some(ADMISSION_EXPLAINED)
+            && about.and_then(|about| about.name.as_ref()) == workload.metadata.name.as_ref()
+            && uid == workload.metadata.uid.as_ref()
+            && last(event) >= since
+    };
+    events.iter().filter(explains).max_by_key(|event| last(event))?.note.clone()
 }
 
 /// Why a job has no Workload.

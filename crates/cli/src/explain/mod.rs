@@ -25,6 +25,7 @@ use serde::Serialize;
 
 pub use cluster_reasons::ClusterReason;
 pub use event_lines::{EventLine, JobRefusal, refusals};
+pub use position::PendingPlace;
 pub use selection::{NameParseFailure, WorkloadQuery, workloads_of};
 
 /// What is known of one Workload.
@@ -52,6 +53,9 @@ pub struct WorkloadExplanation {
     /// Position among the pending Workloads of the ClusterQueue, from 0, if the manager serves it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub position: Option<i64>,
+    /// What it lacks and what would make it admissible, if the manager has explained it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub explanation: Option<String>,
     /// The worker that runs the Workload.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cluster: Option<String>,
@@ -148,8 +152,8 @@ pub struct WorkloadSurroundings {
     pub clusters: Vec<String>,
     /// Events of the namespace.
     pub events: Vec<Event>,
-    /// Position in the queue, if the manager serves it.
-    pub position: Option<i64>,
+    /// What the visibility API says of it, if the manager serves that.
+    pub visible: Option<PendingPlace>,
 }
 
 impl WorkloadExplanation {
@@ -173,7 +177,8 @@ impl WorkloadExplanation {
             priority: workload.spec.priority.unwrap_or_default(),
             state,
             reason: condition.map(|one| one.reason.clone()).unwrap_or_default(),
-            position: around.position,
+            position: around.visible.as_ref().map(|one| one.position),
+            explanation: explanation(state, condition, workload, around),
             cluster: status.cluster_name.clone(),
             nominated_clusters: status.nominated_cluster_names.clone(),
             cluster_reasons: cluster_reasons::read(&message, &around.clusters),
@@ -187,6 +192,21 @@ impl WorkloadExplanation {
             now,
         }
     }
+}
+
+/// What a pending Workload lacks: from the replica that leads, or from the Event about it. An older Event than the condition is about
+/// an earlier wait.
+fn explanation(
+    state: WorkloadState,
+    condition: Option<&Condition>,
+    workload: &Workload,
+    around: &WorkloadSurroundings,
+) -> Option<String> {
+    let pending = condition.filter(|_| state == WorkloadState::Pending)?;
+    let visible = around.visible.as_ref().map(|one| one.explanation.clone());
+    let visible = visible.filter(|text| !text.is_empty());
+    visible
+        .or_else(|| event_lines::explanation(workload, &around.events, pending.transitioned_at()))
 }
 
 impl ConditionLine {

@@ -1,6 +1,7 @@
-//! The position of a pending Workload in its ClusterQueue, from Kueue's visibility API.
+//! The position of a pending Workload in its ClusterQueue, and what it lacks, from the visibility API.
 //!
-//! The API is optional: a manager that does not serve it, or refuses it to the caller, gives no position.
+//! The API is optional: a manager that does not serve it, or refuses it to the caller, gives none of it. Only the replica that leads
+//! has explanations.
 
 use crds::v1beta2::Workload;
 use http::Request;
@@ -19,10 +20,21 @@ struct PendingWorkloadPosition {
     metadata: k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta,
     #[serde(default)]
     position_in_cluster_queue: i64,
+    #[serde(default)]
+    explanation: String,
 }
 
-/// Asks the manager for the position.
-pub async fn read(client: &Client, workload: &Workload) -> Option<i64> {
+/// What the visibility API says of a pending Workload.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PendingPlace {
+    /// The position among the pending Workloads of the ClusterQueue, from 0.
+    pub position: i64,
+    /// What it lacks and what would make it admissible; empty if the replica does not say.
+    pub explanation: String,
+}
+
+/// Asks the manager.
+pub async fn read(client: &Client, workload: &Workload) -> Option<PendingPlace> {
     let namespace = workload.metadata.namespace.as_deref()?;
     let queue = Some(workload.spec.queue_name.as_str()).filter(|name| !name.is_empty())?;
     let path = format!(
@@ -31,5 +43,8 @@ pub async fn read(client: &Client, workload: &Workload) -> Option<i64> {
     let request = Request::get(path).body(Vec::new()).ok()?;
     let summary: PendingWorkloadSummary = client.request(request).await.ok()?;
     let own = summary.items.into_iter().find(|one| one.metadata.name == workload.metadata.name);
-    own.map(|one| one.position_in_cluster_queue)
+    own.map(|one| PendingPlace {
+        position: one.position_in_cluster_queue,
+        explanation: one.explanation,
+    })
 }

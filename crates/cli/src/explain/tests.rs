@@ -36,7 +36,7 @@ fn around() -> WorkloadSurroundings {
             event("Workload", "job-train-1f", "Pending", "57"),
             event("Job", "other", "Started", "59"),
         ],
-        position: None,
+        visible: None,
     }
 }
 
@@ -95,7 +95,10 @@ fn a_pending_workload_names_the_reason_of_each_cluster() {
 
 #[test]
 fn a_pending_workload_as_json_has_the_same_content() {
-    let around = WorkloadSurroundings { position: Some(3), ..around() };
+    let around = WorkloadSurroundings {
+        visible: Some(PendingPlace { position: 3, explanation: String::new() }),
+        ..around()
+    };
     expect![[r#"
         [
           {
@@ -172,6 +175,36 @@ fn a_pending_workload_as_json_has_the_same_content() {
         ]
     "#]]
         .assert_eq(&render(&explained(&pending(), &around), OutputFormat::Json).expect("JSON"));
+}
+
+/// An Event that explains the Workload of this name.
+fn explaining(name: &str, at: &str, note: &str) -> Event {
+    let event = json!({"apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": {"name": "e"},
+        "eventTime": at, "type": "Normal", "reason": "AdmissionExplained", "note": note,
+        "regarding": {"kind": "Workload", "name": name}});
+    serde_json::from_value(event).expect("an Event")
+}
+
+#[test]
+fn what_would_make_a_workload_admissible_comes_from_the_leader_or_the_event() {
+    let mut around = around();
+    let shown = |around: &WorkloadSurroundings, workload: &Workload| {
+        let text = explained(workload, around).text(false);
+        let line = text.lines().find_map(|line| line.strip_prefix("Explanation: "));
+        line.map(str::to_owned)
+    };
+    // Of another Workload, of an earlier wait, and of this one.
+    around.events.push(explaining("other", "2026-11-24T11:58:00.000000Z", "other"));
+    around.events.push(explaining("job-train-1f", "2026-11-24T11:54:00.000000Z", "earlier"));
+    assert_eq!(shown(&around, &pending()), None);
+    around.events.push(explaining("job-train-1f", "2026-11-24T11:56:00.000000Z", "with +8"));
+    around.events.push(explaining("job-train-1f", "2026-11-24T11:57:00.000000Z", "with +4"));
+    assert_eq!(shown(&around, &pending()).as_deref(), Some("with +4"));
+    around.visible = Some(PendingPlace { position: 0, explanation: "with +2".to_owned() });
+    assert_eq!(shown(&around, &pending()).as_deref(), Some("with +2"));
+    let reserved = condition("QuotaReserved", "True", "QuotaReserved", "");
+    let reserved = workload(true, &json!({"conditions": [reserved]}));
+    assert_eq!(shown(&around, &reserved), None, "it waits for quota no longer");
 }
 
 #[test]

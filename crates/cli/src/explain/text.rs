@@ -43,6 +43,7 @@ impl Display for ExplanationText<'_> {
                 &format!("{position} pending Workloads of the ClusterQueue are before it"),
             )?;
         }
+        line(f, "Explanation", one.explanation.as_deref().unwrap_or_default())?;
         line(f, "Cluster", one.cluster.as_deref().unwrap_or_default())?;
         line(f, "Pods", one.pods_failing.as_deref().unwrap_or_default())?;
         line(f, "Nominated", &one.nominated_clusters.join(", "))?;

@@ -10,7 +10,10 @@ use crds::v1beta2::MultiKueueCluster;
 use jiff::Timestamp;
 use jobs::Kinds;
 use kube::Client;
-use leader::{ControlIo, DecisionMetrics, Inputs, Unmeasured, Workers, control_loop, inputs};
+use leader::{
+    AdmissionExplanations, ControlIo, DecisionMetrics, Inputs, Unmeasured, Workers, control_loop,
+    inputs,
+};
 use runtime::{
     Stop,
     events::{EventMetrics, Reporter, recorder},
@@ -79,6 +82,7 @@ pub(super) fn begin(
         workers,
         recorder,
         measure: Arc::new(Unmeasured),
+        explanations: AdmissionExplanations::default(),
         decisions: DecisionMetrics::default(),
     };
     let file = format!(

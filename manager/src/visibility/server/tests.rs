@@ -1,3 +1,4 @@
+use ::leader::AdmissionExplanations;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use http::{Response as Answered, StatusCode, header::AUTHORIZATION};
@@ -56,7 +57,10 @@ fn pods_api(client: &Client) -> WorkloadPodsApi {
 
 fn served(client: &Client) -> Router {
     router(VisibilityApi {
-        queues: ObservedQueues::new(index::IndexConfig::default()),
+        queues: ObservedQueues::new(
+            index::IndexConfig::default(),
+            AdmissionExplanations::default(),
+        ),
         authenticator: Authenticator::new(client.clone(), TrustedProxies::default()),
         authorizer: Authorizer::new(client.clone()),
         pods: pods_api(client),

@@ -447,7 +447,8 @@ impl FleetRegistry {
 
     /// Sets every MultiKueueConfig of the fleet: the clusters that it lists, those that its policy selects, and the policy.
     fn configure(&mut self, agenda: &mut Agenda) {
-        let Self { clusters, fleet, configs, policies, drains, configs_changed, statuses, .. } = self;
+        let Self { clusters, fleet, configs, policies, drains, configs_changed, statuses, .. } =
+            self;
         for (name, config) in &*configs {
             let policy = policy_of(config, policies);
             let selector = policy.and_then(|policy| policy.spec.cluster_selector.as_ref());
