@@ -1,12 +1,13 @@
 //! `sluice-agent`: runs dispatched Jobs on a worker cluster in agent mode.
 //!
 //! The agent watches Workloads and Jobs with a manager's origin label, nodes and pods. It admits a Workload when its pods fit,
-//! starts the Job, and reports free capacity (`cluster::control` in the role of an agent-mode worker).
+//! starts the Job, and reports free capacity (`cluster::control::AgentControl`).
 //!
 //! | module | concept |
 //! |---|---|
 //! | `args`, `config` | flags, configuration file |
 //! | `operators` | RayClusters, RayJobs, RayServices, RayCronJobs and AppWrappers where no official operator runs |
+//! | `operator_settings` | what is set for these: flags, files, environment variables |
 //! | `process` | the tasks of the process |
 
 mod args;

@@ -8,7 +8,7 @@
 //! | [`step`] | what a decision asks for, and the answers |
 //! | [`pod_sets`], [`template_path`], `pod_spec_fault` | the pods of a component |
 //! | [`declared_pod_sets`] | pod sets that contradict the object of their component |
-//! | [`AllowedComponents`] | the kinds of objects that components may have |
+//! | [`AllowedComponents`] (`allowed_components`) | the kinds of objects that components may have |
 //! | `component`, `creation`, `deletion`, `health` | objects of components: made, removed, judged |
 //! | `autoscaled` | worker groups that Ray's autoscaler sizes |
 //! | [`evicted_nodes`](fn@evicted_nodes) | nodes that pods must leave |

@@ -289,9 +289,7 @@ fn a_waiting_replica_shows_that_its_pods_are_not_ready_once_it_has_some() {
     ]);
     let order = order.unwrap_or_else(|| panic!("{:?}", orders(&step)));
     control.answered(&order.ticket, WriteOutcome::done(workload), NOW);
-    // Reasons are written every few seconds only.
-    control.decide(NOW);
-    let conditions = written(&control.decide(NOW + jiff::SignedDuration::from_secs(10)), "pending");
+    let conditions = written(&control.decide(NOW), "pending");
     assert_eq!(conditions, ["Admitted=False", "PodsReady=False", "QuotaReserved=False"]);
 }
 
