@@ -175,6 +175,25 @@ impl JobObject {
         }
     }
 
+    /// Whether the object has a status at all.
+    #[must_use]
+    pub fn has_status(&self) -> bool {
+        match self {
+            Self::Batch(_) | Self::Pod(_) | Self::LeaderWorkerSet(_) => true,
+            Self::Declared(job) => job.stored().get("status").is_some(),
+        }
+    }
+
+    /// The job without active pods in its status, where all other fields stay: for a status that may not be removed. `None` if it has
+    /// none already.
+    #[must_use]
+    pub fn with_idle_counts(&self) -> Option<Self> {
+        match self {
+            Self::Declared(job) => job.idle_counts().map(Self::Declared),
+            _ => self.with_idle_status(),
+        }
+    }
+
     /// Whether the status is that of a copy. An object of another kind has no status for it, so nothing differs.
     #[must_use]
     pub fn has_status_of(&self, copy: &Self) -> bool {

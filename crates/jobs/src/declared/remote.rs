@@ -90,17 +90,24 @@ impl DeclaredJob {
     /// of it stays: conditions would show a job that waits as running. A result stays, and the status of a set is that of its own
     /// cluster.
     pub(super) fn idle(&self) -> Option<Self> {
+        self.kind.fields()?;
+        if self.finished().is_some() || self.group_size().is_some() {
+            return self.idle_counts();
+        }
+        self.shown_status()?;
+        let mut idle = self.clone();
+        idle.set_status(None);
+        Some(idle)
+    }
+
+    /// The job with no active pods in its status, where all other fields stay; `None` if it has none already.
+    pub(crate) fn idle_counts(&self) -> Option<Self> {
         let fields = self.kind.fields()?;
         let mut idle = self.clone();
-        if self.finished().is_none() && self.group_size().is_none() {
-            self.shown_status()?;
-            idle.set_status(None);
-        } else {
-            // Both: a readiness that stays would show the pods of the next admission as ready for a moment.
-            let counts = self.training().map(TrainingSpec::ready_counts);
-            let probes = std::iter::once(&fields.active).chain(&fields.ready).chain(&counts);
-            probes.for_each(|probe| probe.clear(&mut idle.object));
-        }
+        // All: a readiness that stays would show the pods of the next admission as ready for a moment.
+        let counts = self.training().map(TrainingSpec::ready_counts);
+        let probes = std::iter::once(&fields.active).chain(&fields.ready).chain(&counts);
+        probes.for_each(|probe| probe.clear(&mut idle.object));
         (idle.object != self.object).then_some(idle)
     }
 
@@ -120,7 +127,7 @@ impl DeclaredJob {
     /// The status, if it has any field.
     fn shown_status(&self) -> Option<&Value> {
         let status = self.object.get("status")?;
-        let is_empty = status.as_object().is_some_and(Map::is_empty);
+        let is_empty = status.is_null() || status.as_object().is_some_and(Map::is_empty);
         (!is_empty).then_some(status)
     }
 

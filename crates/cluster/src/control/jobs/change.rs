@@ -57,7 +57,7 @@ pub(super) fn submit(
     let (before, after) = (&**tracked.object(), &*change.after);
     let (old, new) = match change.subresource {
         None => (with_metadata(before), with_metadata(after)),
-        Some(_) => (json!({ "status": before.status() }), json!({ "status": after.status() })),
+        Some(_) => (with_status(before), with_status(after)),
     };
     let Some(mut patch) = difference(&old, &new) else {
         return false;
@@ -104,6 +104,11 @@ fn with_metadata(job: &JobObject) -> Value {
     let mut object = job.without_status();
     object["metadata"] = json!(job.metadata());
     object
+}
+
+/// The status alone. One that is absent is removed as a whole: without its fields it may lack those that a schema requires.
+fn with_status(job: &JobObject) -> Value {
+    if job.has_status() { json!({ "status": job.status() }) } else { json!({}) }
 }
 
 /// The resource of a kind, as requests and Events name it.

@@ -19,6 +19,7 @@
 //! | `orphaned_members`, `absent_sets` | held pods of a set that is gone, and the reads that show it |
 //! | `refusals` | why a job or a group gets no Workload, reported once |
 //! | `role_requests` | how members of groups are compared with the quota of their roles |
+//! | `refused_clears` | jobs whose status may not be removed |
 //! | `prepared_starts` | starts of two writes: what was stored of the first one |
 //! | `readiness` | whether the pods of a Workload are ready, and whether a group waits for replacements |
 //! | `steps` | the steps of a job or a group, as writes and Events |
@@ -47,6 +48,7 @@ mod pod_groups;
 mod prepared_starts;
 mod readiness;
 mod refusals;
+mod refused_clears;
 mod replica_sets;
 mod retention;
 mod role_requests;
@@ -98,6 +100,7 @@ use self::{
     pod_groups::PodGroups,
     prepared_starts::PreparedStarts,
     refusals::Refusals,
+    refused_clears::RefusedClears,
     replica_sets::ReplicaSets,
     set_evaluation::SetEvaluation,
     unobserved_owners::UnobservedOwners,
@@ -125,6 +128,7 @@ pub(crate) struct Jobs {
     sets: ReplicaSets,
     refused_jobs: Refusals<JobKey>,
     prepared_starts: PreparedStarts,
+    pub(crate) refused_clears: RefusedClears,
     refused_groups: Refusals<Key>,
     /// Workloads that the API server does not accept, by job or oldest member.
     refused_creations: Refusals<JobKey>,
@@ -148,6 +152,7 @@ impl Jobs {
             sets: ReplicaSets::default(),
             refused_jobs: Refusals::default(),
             prepared_starts: PreparedStarts::default(),
+            refused_clears: RefusedClears::default(),
             refused_groups: Refusals::default(),
             refused_creations: Refusals::default(),
             held_members: Refusals::default(),
@@ -513,6 +518,7 @@ impl Jobs {
         let Some(tracked) = self.jobs.get_mut(key) else {
             return;
         };
+        self.refused_clears.answered(key, ticket, &answer);
         // A 404 removes the job; the watch may never report it.
         if answer == WriteOutcome::Gone && settled.base.as_ref() == Some(&tracked.stamp()) {
             return self.remove(key, ctx);

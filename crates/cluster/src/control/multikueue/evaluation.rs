@@ -558,7 +558,7 @@ impl<'a> DispatchEvaluation<'a> {
     /// Sets the active pods of the hub's jobs to 0.
     fn idle(&self) -> Option<DispatchEffect> {
         let idle = self.free_jobs().into_iter().filter_map(|(key, job)| {
-            let after = Box::new(job.with_idle_status()?);
+            let after = Box::new(self.inputs.jobs.refused_clears.with_idle_status(&key, &job)?);
             Some((key, JobChange::status(after, Purpose::Idle)))
         });
         let changes: Vec<(JobKey, JobChange)> = idle.collect();

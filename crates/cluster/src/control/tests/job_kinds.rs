@@ -169,6 +169,33 @@ fn a_declared_job_is_started_copied_and_followed() {
     assert_eq!(body(&step, "sync-status")["status"], json!({"state": "Running", "active": 2}));
 }
 
+/// The status that a clear writes.
+fn cleared(step: &Decisions) -> Value {
+    assert_eq!(orders(step), ["hub idle"]);
+    body(step, "idle").get("status").expect("it writes the status").clone()
+}
+
+#[test]
+fn a_status_that_may_not_be_removed_gets_counts_of_zero() {
+    let status = json!({"state": "Running", "active": 2});
+    let mut control = manager(training("30", true, &status), &[]);
+    connect_with(&mut control, vec![], vec![]);
+    let step = control.decide(NOW);
+    assert_eq!(cleared(&step), Value::Null, "a schema may require fields of a status");
+    let refused = WriteOutcome::Refused {
+        code: 422,
+        reason: "Invalid".to_owned(),
+        message: "status.state: Required value".to_owned(),
+    };
+    control.answered(&step.orders[0].ticket, refused, NOW);
+    let later = NOW + Duration::from_secs(11);
+    let step = control.decide(later);
+    assert_eq!(cleared(&step), json!({"active": 0}), "the fields that are required stay");
+    let idle = training("31", true, &json!({"state": "Running", "active": 0}));
+    done(&mut control, &step, "idle", idle, later);
+    assert_eq!(orders(&control.decide(later)), ["hub workload-create"], "it waits again");
+}
+
 #[test]
 fn hazard_7_a_worker_that_does_not_serve_a_kind_is_used_for_others_and_not_asked_twice() {
     let mut control = manager(training("30", false, &json!({})), &[training_workload()]);
