@@ -78,3 +78,40 @@ fn too_many_conditions_are_cut() {
         json!({"conditions": ["x".repeat(LARGEST), {"type": {"a": "x".repeat(LARGEST)}}]});
     assert_eq!(bounded("ray.io/rayjob", &shapeless), Some(json!({"conditions": []})));
 }
+
+/// Conditions of different types.
+fn numbered(count: usize, message: &str) -> impl Iterator<Item = Value> {
+    (0..count).map(move |number| {
+        json!({"type": format!("Seen{number}"), "status": "True", "message": message})
+    })
+}
+
+#[test]
+fn the_condition_of_an_end_stays_wherever_it_is_in_the_list() {
+    let huge = "x".repeat(LARGEST / 20);
+    for (framework, end) in [("ray.io/rayjob", "Last"), ("jobset.x-k8s.io/jobset", "Completed")] {
+        let ended = json!({"type": end, "status": "True"});
+        let last: Vec<Value> = numbered(40, &huge).chain([ended.clone()]).collect();
+        let cut = bounded(framework, &json!({"conditions": last})).expect("it is too large");
+        let kept = cut["conditions"].as_array().expect("conditions");
+        assert_eq!((kept.len(), kept.last()), (MOST_CONDITIONS, Some(&ended)), "{framework}");
+        assert_eq!(kept[0]["type"], "Seen9", "the first ones go");
+    }
+    let first = std::iter::once(complete("m")).chain(numbered(40, &huge)).collect::<Vec<Value>>();
+    let status = json!({"conditions": first});
+    let cut = bounded_status(&copy("batch/job", &status)).expect("it is too large");
+    assert!(cut.finished().is_some_and(|one| one.success), "the end is seen");
+}
+
+#[test]
+fn long_conditions_cost_no_other_field() {
+    let conditions: Vec<Value> = numbered(100, &"m".repeat(LARGEST / 50)).collect();
+    let indexes = "1,3,".repeat(50_000);
+    let status = json!({"succeeded": 2, "completedIndexes": indexes, "conditions": conditions});
+    let cut = bounded("batch/job", &status).expect("it is too large");
+    assert_eq!((&cut["completedIndexes"], &cut["succeeded"]), (&json!(indexes), &json!(2)));
+    let medium = "x".repeat(LARGEST / 2);
+    let status = json!({"huge": "x".repeat(LARGEST), "medium": medium, "phase": "Running"});
+    let wanted = json!({"medium": medium, "phase": "Running"});
+    assert_eq!(bounded("ray.io/rayjob", &status), Some(wanted), "the largest field goes first");
+}

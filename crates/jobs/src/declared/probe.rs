@@ -57,6 +57,15 @@ impl Probe {
         }
     }
 
+    /// The type of the condition that is asked for, if any is.
+    pub(super) fn read_condition(&self) -> Option<&str> {
+        match self {
+            Self::Condition(name) => Some(name),
+            Self::Not(probe) => probe.read_condition(),
+            _ => None,
+        }
+    }
+
     /// The answer for an object.
     #[must_use]
     pub fn holds(&self, object: &Value) -> bool {

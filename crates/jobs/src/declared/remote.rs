@@ -3,7 +3,9 @@
 use crds::v1beta2::PodSet;
 use serde_json::{Map, Value, json};
 
-use super::{DeclaredJob, declared_pod_set::DeclaredPodSet, training::TrainingSpec};
+use super::{
+    DeclaredJob, Outcome, Probe, declared_pod_set::DeclaredPodSet, training::TrainingSpec,
+};
 use crate::{
     GenericJob, pod_counts::count, pod_set_info::PodSetInfo, pointer::Pointer,
     remote_objects::metadata_for_creation,
@@ -109,6 +111,17 @@ impl DeclaredJob {
         let probes = std::iter::once(&fields.active).chain(&fields.ready).chain(&counts);
         probes.for_each(|probe| probe.clear(&mut idle.object));
         (idle.object != self.object).then_some(idle)
+    }
+
+    /// The types of conditions that its kind reads.
+    pub(crate) fn read_conditions(&self) -> Vec<&str> {
+        let Some(fields) = self.kind.fields() else { return vec![] };
+        let outcomes = fields.outcomes.iter().filter_map(|outcome| match outcome {
+            Outcome::Condition { r#type, .. } => Some(r#type.as_str()),
+            Outcome::Values { when, .. } => when.as_ref().and_then(Probe::read_condition),
+        });
+        let probes = std::iter::once(&fields.active).chain(&fields.ready);
+        outcomes.chain(probes.filter_map(Probe::read_condition)).collect()
     }
 
     pub(crate) fn set_status(&mut self, status: Option<Value>) {

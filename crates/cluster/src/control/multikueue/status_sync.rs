@@ -47,7 +47,7 @@ impl StatusNews {
 /// The Event about a job whose copy has a status over the limit.
 pub(super) fn too_large(job: &JobObject, cluster: &str) -> EventRecord {
     let note = format!(
-        "The status of the job on worker cluster \"{cluster}\" is larger than {} KiB; only its small fields and short conditions are copied",
+        "The status of the job on worker cluster \"{cluster}\" is larger than {} KiB; its largest fields and long texts of its conditions are not copied",
         LARGEST / 1024
     );
     event(job, EventType::Warning, STATUS_TOO_LARGE, note)
