@@ -28,7 +28,7 @@ pub(super) fn write_status(
     ctx: &mut Context,
 ) {
     cohorts.for_each_mut(|name, cohort| {
-        if write_one(name, cohort, scheduler, ctx) {
+        if write_one(name, cohort, (scheduler, period), ctx) {
             cohort.not_before = after(ctx.now, period);
         }
     });
@@ -38,7 +38,7 @@ pub(super) fn write_status(
 fn write_one(
     name: &str,
     cohort: &TrackedQueue<Cohort>,
-    scheduler: &Scheduler,
+    (scheduler, period): (&Scheduler, Duration),
     ctx: &mut Context,
 ) -> bool {
     let share = scheduler.cohort_share(name);
@@ -49,8 +49,8 @@ fn write_one(
         return false;
     }
     let target = Target::home(Subject::Cohort, &Key { namespace: None, name: name.into() });
-    if cohort.not_before > ctx.now {
-        ctx.agenda.at(cohort.not_before, Reevaluation::Cohorts);
+    if let Some(until) = cohort.kept_back(ctx.now, period) {
+        ctx.agenda.at(until, Reevaluation::Cohorts);
         return false;
     }
     let base = cohort.tracked.stamp();

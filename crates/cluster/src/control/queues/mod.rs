@@ -32,7 +32,7 @@ use self::{finalizers::ProtectedObjects, status::StatusPass};
 use super::{
     context::Context,
     measurement::{Measurement, QueuesOfWorkload},
-    outbox::{Subject, Ticket, Tracked, upsert},
+    outbox::{Subject, Ticket, Tracked, after, upsert},
     quota_automation::HubQueue,
     scheduling::Scheduler,
     timers::{Agenda, NamesToEvaluate, Reevaluation},
@@ -45,6 +45,14 @@ use crate::control::{key_map::KeyMap, key_set::KeySet};
 pub(super) struct TrackedQueue<K> {
     tracked: Tracked<K>,
     not_before: Timestamp,
+}
+
+impl<K> TrackedQueue<K> {
+    /// Until when its status is kept back; `None` if its period is over. A time that is further away than a period was set before the
+    /// clock was set back.
+    fn kept_back(&self, now: Timestamp, period: Duration) -> Option<Timestamp> {
+        (now < self.not_before && self.not_before <= after(now, period)).then_some(self.not_before)
+    }
 }
 
 impl<K: kube::Resource> From<Arc<K>> for TrackedQueue<K> {

@@ -178,9 +178,9 @@ impl StatusPass<'_> {
     ) -> Option<Timestamp> {
         let now = self.ctx.now;
         let (target, stamp) = (Target::home(subject, key), queue.tracked.stamp());
-        let ready =
-            queue.not_before <= now && self.ctx.outbox.writes().is_free(&target, &stamp, now);
-        (!ready).then(|| queue.not_before.max(after(now, LOOK_AGAIN)))
+        let kept_back = queue.kept_back(now, self.period);
+        let ready = kept_back.is_none() && self.ctx.outbox.writes().is_free(&target, &stamp, now);
+        (!ready).then(|| Some(after(now, LOOK_AGAIN)).max(kept_back)).flatten()
     }
 
     fn intent<K: kube::Resource>(

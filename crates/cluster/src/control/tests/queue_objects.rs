@@ -125,6 +125,21 @@ fn the_first_change_of_a_status_is_written_at_once_and_later_ones_once_per_perio
     }
 }
 
+#[test]
+fn a_clock_that_is_set_back_keeps_no_status_back() {
+    let mut cluster = Cluster::new();
+    let writes = |cluster: &mut Cluster| {
+        cluster.workload(&format!("w{}", cluster.now), 1, &json!({}));
+        statuses_written(cluster).contains(&Subject::ClusterQueue)
+    };
+    assert!(writes(&mut cluster));
+    assert!(!writes(cluster.wait(1)), "its period has begun");
+    let back = jiff::SignedDuration::from_hours(-1);
+    cluster.control.clock_jumped(back);
+    cluster.now += back;
+    assert!(writes(cluster.wait(1)), "the period ended before the clock was set back");
+}
+
 /// Cohorts that were measured since the last call, with whether they are declared; `None` if they are gone.
 fn measured_cohorts(cluster: &mut Cluster) -> BTreeSet<(String, Option<bool>)> {
     cluster.settle();
