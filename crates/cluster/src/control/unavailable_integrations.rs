@@ -2,44 +2,60 @@
 //!
 //! Control goes on without the kind, and its jobs run without quota or stay suspended. Nothing else shows that.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use ::jobs::{JobObject, Kind};
 use crds::names::reasons::{INTEGRATION_AVAILABLE, INTEGRATION_UNAVAILABLE};
+use jiff::Timestamp;
 use runtime::{
     events::{EventRecord, EventType},
     watch::{Change, Unavailable},
 };
 
-use super::{context::Context, gated_integrations::regarding_namespace, measurement::Measurement};
+use super::{
+    context::Context, gated_integrations::regarding_namespace, measurement::Measurement,
+    outbox::after as later, timers::Reevaluation,
+};
+
+/// How long a kind is unavailable before an Event says so: an API server that starts refuses requests for a moment.
+const GRACE: Duration = Duration::from_secs(30);
 
 /// See the module. The Events regard the namespace of the manager.
 #[derive(Debug)]
 pub(super) struct UnavailableIntegrations {
     namespace: String,
-    reasons: BTreeMap<Kind, Unavailable>,
+    by_kind: BTreeMap<Kind, UnavailableIntegration>,
+}
+
+#[derive(Debug)]
+struct UnavailableIntegration {
+    reason: Unavailable,
+    since: Timestamp,
+    /// The reason that the last Event had.
+    reported: Option<Unavailable>,
 }
 
 impl UnavailableIntegrations {
     pub(super) fn new(namespace: String) -> Self {
-        Self { namespace, reasons: BTreeMap::new() }
+        Self { namespace, by_kind: BTreeMap::new() }
     }
 
-    /// Reports whether a kind can be observed, if a change of its jobs shows another state than the one before.
+    /// Records whether a kind can be observed, if a change of its jobs shows that. The series follow at once.
     pub(super) fn observe(&mut self, kind: &Kind, change: &Change<JobObject>, ctx: &mut Context) {
         let after = match change {
             Change::Unavailable { reason, .. } => Some(*reason),
             Change::Reset { .. } => None,
             Change::Apply(_) | Change::Delete(_) => return,
         };
-        let before = match after {
-            Some(reason) => self.reasons.insert(kind.clone(), reason),
-            None => self.reasons.remove(kind),
-        };
+        let known = self.by_kind.get(kind);
+        let (before, reported) = (known.map(|one| one.reason), known.and_then(|one| one.reported));
         if before == after {
             return;
         }
-        ctx.outbox.publish(self.event(kind, after));
+        match after {
+            Some(reason) => self.begin(kind, (reason, reported), ctx),
+            None => self.end(kind, ctx),
+        }
         let series = |reason, unavailable| Measurement::IntegrationUnavailable {
             framework: kind.framework().to_owned(),
             reason: name(reason),
@@ -49,12 +65,48 @@ impl UnavailableIntegrations {
         ctx.measurements.extend(after.map(|reason| series(reason, true)));
     }
 
+    fn begin(
+        &mut self,
+        kind: &Kind,
+        (reason, reported): (Unavailable, Option<Unavailable>),
+        ctx: &mut Context,
+    ) {
+        let one = UnavailableIntegration { reason, since: ctx.now, reported };
+        self.by_kind.insert(kind.clone(), one);
+        // It only wakes: what is due is found at each decision.
+        ctx.agenda.at(later(ctx.now, GRACE), Reevaluation::Report);
+    }
+
+    fn end(&mut self, kind: &Kind, ctx: &mut Context) {
+        let ended = self.by_kind.remove(kind);
+        if ended.is_some_and(|one| one.reported.is_some()) {
+            ctx.outbox.publish(self.event(kind, None));
+        }
+    }
+
+    /// Publishes an Event about each kind that has been unavailable for a while.
+    pub(super) fn report(&mut self, ctx: &mut Context) {
+        let now = ctx.now;
+        let due: Vec<Kind> = self
+            .by_kind
+            .iter()
+            .filter(|(_, one)| one.is_due(now))
+            .map(|(kind, _)| kind.clone())
+            .collect();
+        for kind in due {
+            let Some(one) = self.by_kind.get_mut(&kind) else { continue };
+            let reason = *one.reported.insert(one.reason);
+            ctx.outbox.publish(self.event(&kind, Some(reason)));
+        }
+    }
+
     fn event(&self, kind: &Kind, reason: Option<Unavailable>) -> EventRecord {
         let framework = kind.framework();
         let resource = format!("{}.{}", kind.plural(), kind.api_version());
         let (event_type, event_reason, note) = match reason {
+            // A configuration may name kinds that some clusters do not have.
             Some(Unavailable::NotServed) => (
-                EventType::Warning,
+                EventType::Normal,
                 INTEGRATION_UNAVAILABLE,
                 format!(
                     "{framework} is enabled, and the cluster does not serve {resource}: such jobs are not managed"
@@ -81,6 +133,14 @@ impl UnavailableIntegrations {
             note,
             controller: None,
         }
+    }
+}
+
+impl UnavailableIntegration {
+    /// Whether an Event is missing. A clock that was set back shortens the time.
+    fn is_due(&self, now: Timestamp) -> bool {
+        let waits = self.since <= now && now < later(self.since, GRACE);
+        self.reported != Some(self.reason) && !waits
     }
 }
 

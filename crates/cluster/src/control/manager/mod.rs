@@ -290,6 +290,7 @@ impl Control for ManagerControl {
         if !self.listing.is_complete() {
             return Decisions::default();
         }
+        self.integrations.report(&mut self.core.ctx);
         self.core.advance();
         if let Some(multikueue) = &mut self.dispatching.multikueue {
             let hub = (&self.core.workloads, &self.dispatching.registry);

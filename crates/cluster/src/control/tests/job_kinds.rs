@@ -239,64 +239,73 @@ fn a_kind_that_cannot_be_observed_holds_up_no_other() {
     }
 }
 
-#[test]
-fn an_enabled_kind_that_cannot_be_observed_is_reported_until_it_can() {
+/// A manager that has listed everything but Trainings.
+fn manager_without_trainings() -> (Configuration, ManagerControl) {
     let file = Configuration::without_file(None).expect("defaults");
     let settings = ManagerSettings::new(&file, &Gates::default(), &kinds_with_training(), false);
     let mut control = leading(settings);
     lists().into_iter().for_each(|input| control.observe(input, NOW));
+    (file, control)
+}
+
+fn unavailable(reason: Unavailable) -> Change<JobObject> {
+    Change::Unavailable { reason, removed: vec![] }
+}
+
+/// Events and series about integrations.
+fn integrations(step: &Decisions) -> Vec<String> {
+    let events = step.events.iter().filter(|event| event.regarding.kind == "Namespace");
+    let events = events.map(|event| {
+        format!("{} {:?} {}", event.regarding.key.name, event.event_type, event.reason)
+    });
+    let series = step.measurements.iter().filter_map(|one| match one {
+        Measurement::IntegrationUnavailable { framework, reason, unavailable } => {
+            Some(format!("{framework} {reason} {unavailable}"))
+        }
+        _ => None,
+    });
+    events.chain(series).collect()
+}
+
+#[test]
+fn an_enabled_kind_that_cannot_be_observed_is_reported_until_it_can() {
+    let (file, mut control) = manager_without_trainings();
+    let (namespace, mut now) = (file.namespace(), NOW);
+    // At once, and half a minute later.
     let mut reported = |change| {
-        control.observe(ManagerInput::Job(training_kind(), change), NOW);
-        let step = control.decide(NOW);
-        let events = step.events.iter().map(|event| {
-            assert_eq!(
-                (&*event.regarding.kind, &*event.regarding.key.name),
-                ("Namespace", file.namespace())
-            );
-            format!("{:?} {}: {}", event.event_type, event.reason, event.note)
-        });
-        let series = step.measurements.iter().filter_map(|one| match one {
-            Measurement::IntegrationUnavailable { framework, reason, unavailable } => {
-                Some(format!("{framework} {reason} {unavailable}"))
-            }
-            _ => None,
-        });
-        events.chain(series).collect::<Vec<String>>()
+        control.observe(ManagerInput::Job(training_kind(), change), now);
+        let at_once = integrations(&control.decide(now));
+        now += Duration::from_secs(30);
+        (at_once, integrations(&control.decide(now)))
     };
-    let unavailable = |reason| Change::Unavailable { reason, removed: vec![] };
-    let resource = "trainings.example.com/v1";
-    let missing = format!(
-        "example.com/training is enabled, and the cluster does not serve {resource}: such jobs are not managed"
-    );
-    let hidden = format!(
-        "example.com/training is enabled, and the manager may not list or watch {resource}: such jobs are not managed"
-    );
-    let again =
-        format!("the manager observes {resource}: jobs of example.com/training are managed");
-    assert_eq!(
-        reported(unavailable(Unavailable::NotServed)),
-        [
-            format!("Warning IntegrationUnavailable: {missing}"),
-            "example.com/training NotServed true".to_owned()
-        ]
-    );
-    assert_eq!(reported(unavailable(Unavailable::NotServed)), [""; 0], "nothing is new");
-    assert_eq!(
-        reported(unavailable(Unavailable::Forbidden)),
-        [
-            format!("Warning IntegrationUnavailable: {hidden}"),
-            "example.com/training NotServed false".to_owned(),
-            "example.com/training Forbidden true".to_owned()
-        ]
-    );
-    assert_eq!(
-        reported(training_list(vec![])),
-        [
-            format!("Normal IntegrationAvailable: {again}"),
-            "example.com/training Forbidden false".to_owned()
-        ]
-    );
-    assert_eq!(reported(training_list(vec![])), [""; 0], "nothing is new");
+    let texts = |all: &[&str]| -> Vec<String> { all.iter().map(ToString::to_string).collect() };
+    let missing = format!("{namespace} Normal IntegrationUnavailable");
+    let hidden = format!("{namespace} Warning IntegrationUnavailable");
+    let again = format!("{namespace} Normal IntegrationAvailable");
+    let (not_served, forbidden) = (Unavailable::NotServed, Unavailable::Forbidden);
+    let series = "example.com/training NotServed true";
+    assert_eq!(reported(unavailable(not_served)), (texts(&[series]), vec![missing]));
+    assert_eq!(reported(unavailable(not_served)), (vec![], vec![]), "nothing is new");
+    let series = ["example.com/training NotServed false", "example.com/training Forbidden true"];
+    assert_eq!(reported(unavailable(forbidden)), (texts(&series), vec![hidden]));
+    let series = "example.com/training Forbidden false";
+    assert_eq!(reported(training_list(vec![])), (texts(&[&again, series]), vec![]));
+    assert_eq!(reported(training_list(vec![])), (vec![], vec![]), "nothing is new");
+}
+
+#[test]
+fn a_kind_that_is_hidden_for_a_moment_gets_no_event() {
+    let (_, mut control) = manager_without_trainings();
+    let later = |seconds| NOW + Duration::from_secs(seconds);
+    let shown = [(0, unavailable(Unavailable::Forbidden)), (5, training_list(vec![]))];
+    let mut events = vec![];
+    for (seconds, change) in shown {
+        control.observe(ManagerInput::Job(training_kind(), change), later(seconds));
+        events.extend(control.decide(later(seconds)).events);
+    }
+    events.extend(control.decide(later(60)).events);
+    let reasons: Vec<&str> = events.iter().map(|event| &*event.reason).collect();
+    assert!(!reasons.iter().any(|one| one.starts_with("Integration")), "{reasons:?}");
 }
 
 /// Orders about a Workload with a finalizer, without the Training that owns it.
