@@ -116,7 +116,7 @@ fn declared_finished(job: &JobObject, workload: &Key) -> EventRecord {
 
 /// The Event about a job that is stopped because it runs and no Workload of it is known.
 pub(super) fn ran_without_workload(job: &JobObject) -> EventRecord {
-    let note = "The job ran past its queue and is stopped: no webhook suspended it, or its Workload was removed while the manager did not run";
+    let note = "The job ran past its queue and is stopped: for example no webhook suspended it, or its Workload was removed while the manager did not run";
     event(job, EventType::Warning, RAN_WITHOUT_WORKLOAD, note.to_owned())
 }
 

@@ -383,7 +383,7 @@ impl Jobs {
             (Some(before), Some(after))
                 if before.metadata.owner_references == after.metadata.owner_references => {}
             (_, Some(after)) => self.owners.add_workload(&change.key, after),
-            (Some(before), None) => self.workload_removed(&change.key, before),
+            (Some(before), None) => self.workload_removed(&change.key, before, ctx),
             (None, None) => {}
         }
         if let Some(after) = &change.after {
@@ -560,15 +560,11 @@ impl Jobs {
         ctx.agenda.now(Reevaluation::Job(key.clone()));
     }
 
-    fn workload_removed(&mut self, key: &Key, workload: &Arc<Workload>) {
-        // Pods that ran are not restored.
-        let runs = |job: &JobObject| {
-            let one = job.as_pod().is_none() && job.set_size().is_none() && !job.is_skipped();
-            one && !job.is_suspended() && job.finished().is_none()
-        };
+    fn workload_removed(&mut self, key: &Key, workload: &Arc<Workload>, ctx: &Context) {
+        let starts = |job: &JobKey| ctx.outbox.writes().is_in_flight(&Target::job(job));
+        let loses = |(key, job): (&JobKey, &Arc<JobObject>)| orphans::loses(job, || starts(key));
         for owner in self.owners.remove_workload(key, workload) {
-            // Only a running job has additions of a start, which the removed Workload restores.
-            if self.get(&owner).is_some_and(|(_, job)| runs(job)) {
+            if self.get(&owner).is_some_and(loses) {
                 self.orphans.workload_removed(owner, workload);
             }
         }

@@ -94,6 +94,14 @@ impl Orphans {
     }
 }
 
+/// Whether a job has additions of a start, which a Workload that is removed now restores.
+pub(super) fn loses(job: &JobObject, starts: impl FnOnce() -> bool) -> bool {
+    // Pods that ran are not restored.
+    let one = job.as_pod().is_none() && job.set_size().is_none() && !job.is_skipped();
+    // A write in flight may be the start. If the job is suspended after it, the record goes.
+    one && job.finished().is_none() && (!job.is_suspended() || starts())
+}
+
 /// The clusters that a Workload was nominated for or recorded on.
 fn chosen(workload: &Workload) -> Vec<Box<str>> {
     let status = &workload.status;

@@ -219,10 +219,21 @@ fn a_job_without_its_prebuilt_workload_is_stopped() {
     let stopped = |note: &str| format!("train batch/job-kueue-controller Stopped: {note}");
     assert_eq!(stops(&of_prebuilt(2)), [stopped("missing workload")]);
     let note = "Missing Workload; unable to restore pod templates";
-    let past = "train batch/job-kueue-controller RanWithoutWorkload: The job ran past its queue and is stopped: no webhook suspended it, or its Workload was removed while the manager did not run";
+    let past = "train batch/job-kueue-controller RanWithoutWorkload: The job ran past its queue and is stopped: for example no webhook suspended it, or its Workload was removed while the manager did not run";
     assert_eq!(stops(&json!({})), [stopped(note), past.to_owned()]);
     // Jobs and Workloads are watched one by one: that of a deleted job may be seen to go first.
     assert_eq!(stops_with(&json!({}), WriteOutcome::Gone), [""; 0]);
+}
+
+#[test]
+fn a_workload_that_is_removed_during_a_start_is_remembered() {
+    let mut cluster = Cluster::new();
+    observe_job(&mut cluster, "20", &json!({}));
+    cluster.settle();
+    let name = the_workload(&cluster)["metadata"]["name"].as_str().expect("a name").to_owned();
+    let gone = Key { namespace: Some("ns".into()), name: name.as_str().into() };
+    cluster.observe(ManagerInput::Workload(Change::Delete(gone)));
+    assert!(cluster.control.core.jobs.remembers_any(), "the start in flight changes its templates");
 }
 
 #[test]
