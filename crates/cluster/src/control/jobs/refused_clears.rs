@@ -38,4 +38,12 @@ impl RefusedClears {
             false => job.with_idle_status(),
         }
     }
+
+    /// Whether the status of a job that has not ended shows something of a copy, also without active pods: a condition would show a job
+    /// that waits as running. Of a job that its own cluster runs, or whose status may not be removed, only the counts matter.
+    pub(crate) fn shows_copy(&self, key: &JobKey, job: &JobObject) -> bool {
+        let is_declared = matches!(job, JobObject::Declared(_)) && job.is_managed_elsewhere();
+        let clears = is_declared && job.finished().is_none() && !self.0.contains(key);
+        (clears || job.stays_gated_when_dispatched()) && job.with_idle_status().is_some()
+    }
 }

@@ -252,7 +252,8 @@ impl<'a> DispatchEvaluation<'a> {
             return self.hub_view_of_orphan(&jobs);
         };
         let memory = (&*self.state, self.hub.0.began_at);
-        let mut hub = hub_view(record, (check, &jobs), memory, self.inputs.registry.fleet_mut());
+        let jobs = (&*jobs, self.inputs.jobs);
+        let mut hub = hub_view(record, (check, jobs), memory, self.inputs.registry.fleet_mut());
         if is_of_elastic_job(record.object()) {
             self.add_slices(record.object(), &mut hub);
         }
@@ -280,7 +281,7 @@ impl<'a> DispatchEvaluation<'a> {
         };
         let fleet = self.inputs.registry.fleet_mut();
         let ids: Vec<ClusterId> = names.iter().map(|name| fleet.cluster(name)).collect();
-        orphan_view(jobs, ids)
+        orphan_view((jobs, self.inputs.jobs), ids)
     }
 
     fn every_worker(&self) -> Vec<Box<str>> {

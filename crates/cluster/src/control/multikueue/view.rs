@@ -43,7 +43,7 @@ use crate::control::{
 /// which this leader began.
 pub(super) fn hub_view(
     record: &TrackedWorkload,
-    (check, jobs): (Option<&str>, &[HubJob<'_>]),
+    (check, jobs): (Option<&str>, (&[HubJob<'_>], &Jobs)),
     (state, began_at): (&DispatchState, u64),
     fleet: &mut Fleet,
 ) -> LocalWorkload {
@@ -84,7 +84,10 @@ pub(super) fn hub_view(
 }
 
 /// The hub's side of a Workload that was removed by force: its jobs, and the workers that may have copies.
-pub(super) fn orphan_view(jobs: &[HubJob<'_>], nominated: Vec<ClusterId>) -> LocalWorkload {
+pub(super) fn orphan_view(
+    jobs: (&[HubJob<'_>], &Jobs),
+    nominated: Vec<ClusterId>,
+) -> LocalWorkload {
     LocalWorkload {
         create_sent: true,
         nominated_clusters: nominated,
@@ -119,7 +122,7 @@ pub(super) fn unknown_cluster(cluster: ClusterId, since: Timestamp) -> RemoteCop
 }
 
 /// What the jobs of a Workload say together.
-fn hub_jobs(jobs: &[HubJob<'_>]) -> LocalJob {
+fn hub_jobs((jobs, all_jobs): (&[HubJob<'_>], &Jobs)) -> LocalJob {
     // The status of a set is that of its own cluster, and says nothing about its copy.
     let shown = || jobs.iter().filter(|(_, job)| job.set_size().is_none());
     let any = |holds: fn(&JobObject) -> bool| shown().any(|(_, job)| holds(job));
@@ -127,10 +130,8 @@ fn hub_jobs(jobs: &[HubJob<'_>]) -> LocalJob {
         exists: !jobs.is_empty(),
         // A gated pod shows the status of its copy.
         suspended: any(|job| job.spec_suspended() && !job.stays_gated_when_dispatched()),
-        active: any(|job| {
-            let shows_copy = job.stays_gated_when_dispatched() && job.with_idle_status().is_some();
-            job.is_active() || shows_copy
-        }),
+        active: shown()
+            .any(|(key, job)| job.is_active() || all_jobs.refused_clears.shows_copy(key, job)),
         open: shown().any(|(_, job)| shows_no_end(job)),
         started: any(JobObject::has_started),
     }

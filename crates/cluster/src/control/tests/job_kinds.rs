@@ -197,6 +197,25 @@ fn a_status_that_may_not_be_removed_gets_counts_of_zero() {
 }
 
 #[test]
+fn a_withdrawn_job_shows_no_copy_that_is_gone() {
+    let status = json!({"state": "Running", "active": 0});
+    let mut workload = training_workload();
+    let evicted =
+        json!({"type": "Evicted", "status": "True", "reason": "Preempted", "message": ""});
+    workload["status"]["conditions"].as_array_mut().expect("a list").push(evicted);
+    let mut control = manager(training("30", true, &status), &[workload.clone()]);
+    connect_with(&mut control, vec![], vec![]);
+    let step = control.decide(NOW);
+    workload["metadata"]["resourceVersion"] = json!("70");
+    workload["metadata"]["annotations"] = json!({"sluice.dev/epoch": "2"});
+    done(&mut control, &step, "raise-epoch", workload, NOW);
+    let step = control.decide(NOW);
+    assert_eq!(cleared(&step), Value::Null, "no pod is active, but it is shown as running");
+    done(&mut control, &step, "idle", training("31", true, &json!({})), NOW);
+    assert!(orders(&control.decide(NOW)).contains(&"hub release".to_owned()));
+}
+
+#[test]
 fn hazard_7_a_worker_that_does_not_serve_a_kind_is_used_for_others_and_not_asked_twice() {
     let mut control = manager(training("30", false, &json!({})), &[training_workload()]);
     connect(&mut control, vec![training_clone()], vec![]);
