@@ -167,6 +167,10 @@ impl Jobs {
         if now.as_pod().is_some_and(|pod| !pod.is_gated()) {
             self.held_members.remove(key);
         }
+        // Without its queue label a job that is left alone waits for nothing; with it again that is news.
+        if now.is_skipped() && now.waits_for_nothing().is_none() {
+            self.refused_jobs.remove(key);
+        }
     }
 
     /// Forgets what was reported about a job, what was stored of its start, and what may not be removed.

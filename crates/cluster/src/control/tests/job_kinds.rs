@@ -169,6 +169,34 @@ fn a_declared_job_is_started_copied_and_followed() {
     assert_eq!(body(&step, "sync-status")["status"], json!({"state": "Running", "active": 2}));
 }
 
+#[test]
+fn a_job_that_is_left_alone_is_reported_again_when_it_gets_its_queue_back() {
+    let text = format!("{TRAINING}  skip: {{ present: /spec/selector }}\n");
+    let kind = Kind::parse(&text).expect("a kind");
+    let kinds = JobKinds::configured(
+        &Configuration::default(),
+        &Gates::default(),
+        &Kinds::new([kind.clone()]),
+    );
+    let mut control = leading(dispatching_settings_for(CAPACITY, &kinds));
+    dispatching_lists(&json!(job()), &[]).into_iter().for_each(|one| control.observe(one, NOW));
+    let mut reports = |version: &str, has_queue: bool| {
+        let mut object = training(version, true, &json!({}));
+        object["spec"]["selector"] = json!({"cluster": "mine"});
+        if !has_queue {
+            object["metadata"]["labels"] = json!({});
+        }
+        let object = Arc::new(kind.decode(object).expect("a Training decodes"));
+        let change = Change::Reset { objects: vec![object], removed: vec![] };
+        control.observe(ManagerInput::Job(kind.clone(), change), NOW);
+        control.decide(NOW).events.iter().any(|one| one.note.contains("is left alone"))
+    };
+    assert!(reports("30", true));
+    assert!(!reports("31", true), "nothing is new");
+    assert!(!reports("32", false));
+    assert!(reports("33", true), "it waits again");
+}
+
 /// The status that a clear writes.
 fn cleared(step: &Decisions) -> Value {
     assert_eq!(orders(step), ["hub idle"]);
