@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use crds::names::labels::MULTI_KUEUE_ORIGIN;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
@@ -12,7 +13,7 @@ use super::{
 };
 use crate::{
     cluster::is_terminating,
-    json::{items, name},
+    json::{items, label, name},
     pass::{OrderOutcome, Pass},
     step::{RayStep, RayTarget},
     v1::{DeletionRule, DeletionStrategy},
@@ -46,8 +47,8 @@ pub(super) fn clean_up(context: &JobContext<'_>, pass: &mut Pass<'_>, status: &A
     let now = context.now();
     let due = removals.iter().filter(|it| it.due <= now).map(|it| it.removal).max();
     match due {
-        Some(Removal::Job) => delete_job(context, pass),
-        Some(Removal::Cluster) => {
+        Some(Removal::Job) if !is_read_by_another(context.job) => delete_job(context, pass),
+        Some(Removal::Job | Removal::Cluster) => {
             if let Some(cluster) = context.own("RayCluster", &status.fields.ray_cluster_name) {
                 delete_cluster(context, pass, cluster);
             }
@@ -58,6 +59,15 @@ pub(super) fn clean_up(context: &JobContext<'_>, pass: &mut Pass<'_>, status: &A
     if let Some(next) = removals.iter().map(|it| it.due).filter(|due| *due > now).min() {
         pass.requeue(next.duration_since(now).unsigned_abs() + AFTER_DUE);
     }
+}
+
+/// Whether a manager or an owner reads the end of a RayJob, and deletes it afterwards. If it went before, its end would be unknown: a
+/// manager would take its copy for lost, an AppWrapper its component.
+fn is_read_by_another(job: &Value) -> bool {
+    let is_copy = !label(job, MULTI_KUEUE_ORIGIN).is_empty();
+    // A RayCronJob leaves its RayJobs to themselves.
+    let reads = |owner: &Value| owner["controller"] == true && owner["kind"] != "RayCronJob";
+    is_copy || items(&job["metadata"]["ownerReferences"]).iter().any(reads)
 }
 
 /// The first of rules, the two old fields and the shutdown that is set.
