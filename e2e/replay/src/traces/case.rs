@@ -121,7 +121,7 @@ pub struct TraceChanges {
     pub gone: Vec<String>,
     /// `Kind/name` of objects about which nothing is compared.
     #[serde(default)]
-    pub varies: Value,
+    pub varies: Vec<String>,
     /// Events of Kueue that are new.
     #[serde(default)]
     pub events: Vec<TraceEvent>,
@@ -146,6 +146,13 @@ pub struct TraceEvent {
     pub controller: String,
     /// The note.
     pub message: String,
+}
+
+impl TraceChanges {
+    /// Whether nothing is compared about an object, given as `Kind/name`.
+    pub(crate) fn may_vary(&self, object: &str) -> bool {
+        self.varies.iter().any(|varies| varies == object)
+    }
 }
 
 impl TraceOutcome {

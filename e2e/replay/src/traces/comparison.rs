@@ -17,11 +17,10 @@ pub(crate) fn differences(
     present: &[Value],
     names: &mut TraceNames,
 ) -> Vec<String> {
-    let varies = then.varies.to_string();
     let mut found = Vec::new();
     for recorded in &then.changed {
         let (kind, name) = identity(recorded);
-        if varies.contains(&format!("{kind}/{name}")) || super::collection(kind, "").is_none() {
+        if then.may_vary(&format!("{kind}/{name}")) || super::collection(kind, "").is_none() {
             continue;
         }
         match object(recorded, present, names) {

@@ -63,7 +63,6 @@ impl DetailCounts {
 
 /// The details of the objects that changed in a step and are known by name.
 pub(crate) fn of_step(then: &TraceChanges, present: &[Value], names: &TraceNames) -> DetailCounts {
-    let varies = then.varies.to_string();
     let mut details = DetailCounts::default();
     for recorded in &then.changed {
         let (kind, name) = comparison::identity(recorded);
@@ -72,7 +71,7 @@ pub(crate) fn of_step(then: &TraceChanges, present: &[Value], names: &TraceNames
             let (of, now) = comparison::identity(object);
             of == kind && Some(now) == name_now.as_deref()
         });
-        if let Some(ours) = ours.filter(|_| !varies.contains(&format!("{kind}/{name}"))) {
+        if let Some(ours) = ours.filter(|_| !then.may_vary(&format!("{kind}/{name}"))) {
             of_object(recorded, ours, names, &mut details);
         }
     }
@@ -157,6 +156,20 @@ mod tests {
             "spec": { "priority": 0, "podSets": [] },
             "status": { "conditions": [{ "type": "Admitted", "message": message }] },
         })
+    }
+
+    #[test]
+    fn the_details_of_an_object_count_if_one_of_a_longer_name_varies() {
+        let of = |varies: &str| {
+            let changed = vec![workload("m", "a")];
+            let then = TraceChanges {
+                changed,
+                varies: vec![varies.to_owned()],
+                ..TraceChanges::default()
+            };
+            of_step(&then, &[workload("m", "a")], &TraceNames::of("ns")).counts.len()
+        };
+        assert_eq!((of("Workload/w-2"), of("Workload/w")), (2, 0));
     }
 
     #[test]

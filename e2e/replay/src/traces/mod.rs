@@ -9,6 +9,7 @@
 //! | `placeholders` | names and times that differ from run to run |
 //! | `comparison`, `events` | differences between recorded objects and Events and those of the cluster |
 //! | `wanted_differences` | cases that differ on purpose |
+//! | `verdict` | what is found of a case: when a step has settled, and what a report counts |
 //! | `run` | sends the steps of a case and waits for what was recorded |
 
 mod case;
@@ -20,6 +21,7 @@ mod events;
 mod placeholders;
 mod run;
 mod setup;
+mod verdict;
 mod wanted_differences;
 
 pub(crate) use details::DetailCounts;

@@ -15,7 +15,8 @@ use super::{
     details::{self, DetailCounts},
     events,
     placeholders::TraceNames,
-    setup, wanted_differences,
+    setup,
+    verdict::{CaseDifferences, JudgedCase, Settling, count},
 };
 use crate::{
     compare::{Difference, Level, same_words},
@@ -26,14 +27,8 @@ use crate::{
 /// Cases under way at once.
 const PARALLEL: usize = 6;
 
-/// How long the objects of a step may take.
-const SETTLE_TIMEOUT: Duration = Duration::from_secs(60);
-
 /// Maximum number of failed cases that are judged again. More are no matter of a busy machine.
 const AGAIN_AT_MOST: usize = 5;
-
-/// How long details that differ may still change once the objects are as recorded.
-const DETAILS_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Between two looks at the cluster.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
@@ -77,10 +72,11 @@ pub async fn run_traces(
         let again = is_again && case.namespace.is_none();
         let found = match again {
             true => judge(clusters, case, n_chosen + number).await,
-            false => Ok(JudgedCase { differences: found, ..JudgedCase::default() }),
+            false => Ok(found),
         };
         if let Some((case, found)) = count(&mut report, case, found) {
-            report.failed.push((case.case.clone(), found));
+            report.details.absorb(found.details);
+            report.failed.push((case.case.clone(), found.differences));
         } else {
             report.passed_alone += 1;
         }
@@ -88,41 +84,6 @@ pub async fn run_traces(
     report.failed.sort_by(|one, other| one.0.cmp(&other.0));
     Ok(report)
 }
-
-/// Counts a case that passes. Returns one that does not, with its differences.
-fn count<'a>(
-    report: &mut ReplayReport,
-    case: &'a TraceCase,
-    found: CaseDifferences,
-) -> Option<(&'a TraceCase, Vec<Difference>)> {
-    let found = match found {
-        Ok(judged) => {
-            report.details.absorb(judged.details);
-            judged.differences
-        }
-        // A case that cannot be run fails alone.
-        Err(error) => {
-            vec![Difference { level: Level::Verdict, text: format!("{error:#}") }]
-        }
-    };
-    if let Some(reason) = wanted_differences::reason(&case.case, &found) {
-        *report.excepted.entry(reason).or_default() += 1;
-    } else if !found.is_empty() {
-        return Some((case, found));
-    }
-    report.passed += 1;
-    None
-}
-
-/// What was found of a case.
-#[derive(Debug, Default)]
-struct JudgedCase {
-    differences: Vec<Difference>,
-    details: DetailCounts,
-}
-
-/// What was found of a case, or why it could not be run.
-type CaseDifferences = anyhow::Result<JudgedCase>;
 
 async fn judge_all<'a>(
     clusters: &ReplayClusters,
@@ -209,34 +170,39 @@ async fn steps(
     Ok(judged)
 }
 
-/// Waits for the recorded objects. Returns what differs after [`SETTLE_TIMEOUT`].
+/// Waits for the recorded objects. Returns what differs.
 async fn settle(
     clusters: &ReplayClusters,
     then: &TraceOutcome,
     names: &mut TraceNames,
 ) -> CaseDifferences {
-    let until = Instant::now() + SETTLE_TIMEOUT;
-    let mut settled_at = None;
+    let mut settling = Settling::begin(Instant::now());
     loop {
-        let namespace = names.namespace().to_owned();
-        let there = present(&clusters.manager, &namespace).await?;
-        let mut lines = comparison::differences(then.of_manager(), &there, names);
-        let mut details = details::of_step(then.of_manager(), &there, names);
-        if let (Some(worker), Some(then)) = (&clusters.worker, &then.worker) {
-            let there = present(worker, &namespace).await?;
-            let of_worker = comparison::differences(then, &there, names);
-            lines.extend(of_worker.into_iter().map(|line| format!("worker: {line}")));
-            details.absorb(details::of_step(then, &there, names));
-        }
-        let now = Instant::now();
-        let settled_for = lines.is_empty().then(|| now - *settled_at.get_or_insert(now));
-        let steady = |time| details.differences.is_empty() || time >= DETAILS_TIMEOUT;
-        if settled_for.is_some_and(steady) || now >= until {
-            let text = |line| Difference { level: Level::Objects, text: line };
-            return Ok(JudgedCase { differences: lines.into_iter().map(text).collect(), details });
+        let (lines, details) = look(clusters, then, names).await?;
+        if let Some(judged) = settling.look(Instant::now(), lines, details) {
+            return Ok(judged);
         }
         sleep(LOOK_AGAIN).await;
     }
+}
+
+/// How the objects differ from the recorded ones now, and their details.
+async fn look(
+    clusters: &ReplayClusters,
+    then: &TraceOutcome,
+    names: &mut TraceNames,
+) -> anyhow::Result<(Vec<String>, DetailCounts)> {
+    let namespace = names.namespace().to_owned();
+    let there = present(&clusters.manager, &namespace).await?;
+    let mut lines = comparison::differences(then.of_manager(), &there, names);
+    let mut details = details::of_step(then.of_manager(), &there, names);
+    if let (Some(worker), Some(then)) = (&clusters.worker, &then.worker) {
+        let there = present(worker, &namespace).await?;
+        let of_worker = comparison::differences(then, &there, names);
+        lines.extend(of_worker.into_iter().map(|line| format!("worker: {line}")));
+        details.absorb(details::of_step(then, &there, names));
+    }
+    Ok((lines, details))
 }
 
 fn answer_differences(step: &TraceStep, reply: &Reply, names: &TraceNames) -> Vec<Difference> {
