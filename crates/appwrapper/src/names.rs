@@ -55,3 +55,6 @@ pub const CREATED: &str = "ComponentCreatedSuccessfully";
 pub const CREATION_ERRORED: &str = "ComponentCreationErrored";
 /// Reason of a component: it is gone. The spelling is the API's.
 pub const COMPONENT_DELETED: &str = "CompononetDeleted";
+
+/// Reason of an Event of the agent alone: a component that was made cannot be read, and nothing is decided.
+pub const COMPONENT_UNREADABLE: &str = "ComponentUnreadable";

@@ -1,6 +1,7 @@
 //! The kinds of objects that operators may make, and their names in the API.
 //!
-//! Kinds that operators make themselves are known. Those of components of AppWrappers are looked up, once.
+//! Kinds that operators make themselves are known. Those of components of AppWrappers are looked up, once: also those that this agent does
+//! not make, since an earlier one may have made some.
 
 use std::collections::BTreeMap;
 
@@ -38,7 +39,7 @@ impl ComponentKinds {
         self.allowed.refusal(api_version, kind)
     }
 
-    /// The names of a kind in the API. None if the agent makes no objects of it, or the API server does not serve it.
+    /// The names of a kind in the API. None if the API server does not serve it, or its objects are in no namespace.
     ///
     /// # Errors
     /// If the API server does not answer. Nothing is known of the kind then: an unknown one would fail its AppWrapper for good.
@@ -53,9 +54,6 @@ impl ComponentKinds {
             return Ok(Some(resource.clone()));
         }
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-        if !self.allowed.is_job(group, kind) {
-            return Ok(None);
-        }
         let known = self.found.lock().await.get(&id).cloned();
         if known.is_some() {
             return Ok(known);

@@ -11,6 +11,7 @@
 //! | `operator_loop` | watches in, passes out |
 //! | `object_cache`, `pass_queue` | what is known, and which object is next; pure |
 //! | `pass`, `step` | one pass; steps of all operators in one form |
+//! | `unwatched` | what a pass reads because no watch shows it |
 //! | `pass_tasks` | the passes in progress, of which one that panics ends alone |
 //! | `head_client` | requests to Ray heads |
 //! | `resources`, `component_kinds` | kinds that are watched, and kinds that may be made |
@@ -34,6 +35,7 @@ mod step;
 mod takeover;
 #[cfg(test)]
 mod takeover_tests;
+mod unwatched;
 
 use std::{sync::Arc, time::Duration};
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use appwrapper::component_name;
+use appwrapper::names::COMPONENT_UNREADABLE;
 use crds::meta::is_controlled_by;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
@@ -34,6 +34,7 @@ use super::{
     pass_queue::PassOutcome,
     resources::{CLUSTER_ROLE_BINDING, openshift_kinds, route_kinds},
     step::{OrderAnswer, PassEnd, PassOrder, PassStep, Refusal},
+    unwatched::{UnwatchedObject, unwatched_objects},
 };
 
 /// The most calls of a decision in one pass. Each call but the last executes an order, so a pass that exceeds it does not end.
@@ -85,6 +86,15 @@ pub(super) struct OperatorPass {
 /// The answer to a write is unknown.
 struct Interruption;
 
+/// What a read of one object found.
+enum ObjectRead {
+    There(Value),
+    /// The cluster does not have it, or does not serve its kind.
+    Absent,
+    /// The agent may not read it.
+    Forbidden(String),
+}
+
 impl OperatorPass {
     pub(super) fn new(
         io: Arc<PassIo>,
@@ -124,10 +134,19 @@ impl OperatorPass {
 
     /// Objects of components are of any kind, and those of routes bear no label, so they are read and not watched.
     async fn add_unwatched(&mut self) -> Result<(), Interruption> {
-        let components = appwrapper_components(&self.parent).into_iter();
-        for wanted in components.chain(ray_service_routes(&self.parent)) {
-            if let Some(object) = self.read(&wanted).await? {
-                self.children.push(Arc::new(object));
+        for UnwatchedObject { target, is_made } in unwatched_objects(&self.parent) {
+            match self.read(&target).await? {
+                ObjectRead::There(object) => self.children.push(Arc::new(object)),
+                ObjectRead::Absent => {}
+                // Creating it meets it, and its refusal is explained.
+                ObjectRead::Forbidden(_) if !is_made => {}
+                // As a missing component it would fail its AppWrapper, and after a deletion its pods would stay.
+                ObjectRead::Forbidden(why) => {
+                    let RayTarget { kind, name, .. } = &target;
+                    let message = format!("Cannot read the component {kind} {name}: {why}");
+                    self.record(true, COMPONENT_UNREADABLE, message);
+                    return Err(Interruption);
+                }
             }
         }
         Ok(())
@@ -197,7 +216,7 @@ impl OperatorPass {
         // An object that has the name without the label of a watch: the next decision must see it.
         let sent = Instant::now();
         if let OrderAnswer::Refused(Refusal { code: 409, .. }) = &answer
-            && let Some(object) = self.read(&target).await?
+            && let ObjectRead::There(object) = self.read(&target).await?
         {
             let object = Arc::new(object);
             self.keep(sent, &object);
@@ -381,16 +400,19 @@ impl OperatorPass {
         String::from_utf8(token.0).ok()
     }
 
-    /// An object that the cluster has; none if it is absent.
-    async fn read(&self, target: &RayTarget) -> Result<Option<Value>, Interruption> {
-        let Some(resource) = self.resource(target).await? else { return Ok(None) };
+    async fn read(&self, target: &RayTarget) -> Result<ObjectRead, Interruption> {
+        let Some(resource) = self.resource(target).await? else { return Ok(ObjectRead::Absent) };
         let namespace = self.id.key.namespace.as_deref().unwrap_or_default();
         let api: Api<DynamicObject> =
             Api::namespaced_with(self.io.client.clone(), namespace, &resource);
         match time::timeout(WRITE_DEADLINE, api.get_opt(&target.name)).await {
-            Ok(Ok(object)) => Ok(object.and_then(|object| serde_json::to_value(object).ok())),
-            // An object that may not be read counts as absent: creating it meets it, and its refusal is explained.
-            Ok(Err(kube::Error::Api(status))) if status.code == 403 => Ok(None),
+            Ok(Ok(object)) => {
+                let object = object.and_then(|object| serde_json::to_value(object).ok());
+                Ok(object.map_or(ObjectRead::Absent, ObjectRead::There))
+            }
+            Ok(Err(kube::Error::Api(status))) if status.code == 403 => {
+                Ok(ObjectRead::Forbidden(status.message))
+            }
             // Without an answer it is not known to be absent: an AppWrapper would fail for a missing component.
             Ok(Err(error)) => Err(self.interruption(&target.name, &error)),
             Err(elapsed) => Err(self.interruption(&target.name, &elapsed)),
@@ -437,34 +459,6 @@ fn unknown_kind(target: &RayTarget) -> OrderAnswer {
 /// Whether `parent` is the controller of an object that stays.
 fn is_own(parent: &Value, object: &Value) -> bool {
     object["metadata"]["deletionTimestamp"].is_null() && is_controlled_by(object, parent)
-}
-
-/// The objects of the components of an AppWrapper; none of another kind.
-fn appwrapper_components(parent: &Value) -> Vec<RayTarget> {
-    if parent["kind"] != "AppWrapper" {
-        return Vec::new();
-    }
-    let components = parent["spec"]["components"].as_array().into_iter().flatten();
-    let target = |(index, component): (usize, &Value)| {
-        let template = &component["template"];
-        RayTarget { name: component_name(parent, index, template), ..RayTarget::of(template) }
-    };
-    components.enumerate().map(target).collect()
-}
-
-/// The Gateway and the HTTPRoute of a RayService with incremental upgrades; none of another object.
-fn ray_service_routes(parent: &Value) -> Vec<RayTarget> {
-    let is_incremental = parent["kind"] == "RayService"
-        && parent["spec"]["upgradeStrategy"]["type"] == names::INCREMENTAL_UPGRADE;
-    let name = parent["metadata"]["name"].as_str().unwrap_or_default();
-    let kinds = route_kinds().into_iter().zip(["gateway", "httproute"]);
-    let target = |(resource, end): (ApiResource, &str)| RayTarget {
-        api_version: resource.api_version,
-        kind: resource.kind,
-        name: format!("{name}-{end}"),
-        uid: String::new(),
-    };
-    kinds.filter(|_| is_incremental).map(target).collect()
 }
 
 fn getrandom(seed: &mut [u8; 32]) -> bool {

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::{
     api::SimulatedApi,
     heads::{SimulatedHeads, living_head},
+    request::TRIAL,
 };
 use crate::operators::object_cache::ObjectId;
 
@@ -36,7 +37,7 @@ pub(super) fn move_on(api: &mut SimulatedApi, heads: &mut SimulatedHeads) {
     for id in orphans(api) {
         api.delete(&id);
     }
-    const MOVED: [&str; 5] = ["Pod", "Job", "RayJob", "Gateway", "HTTPRoute"];
+    const MOVED: [&str; 6] = ["Pod", "Job", TRIAL, "RayJob", "Gateway", "HTTPRoute"];
     let is_moved = |id: &&ObjectId| MOVED.contains(&id.kind.as_str());
     let ids: Vec<ObjectId> = api.objects.keys().filter(is_moved).cloned().collect();
     for id in ids {
@@ -46,7 +47,7 @@ pub(super) fn move_on(api: &mut SimulatedApi, heads: &mut SimulatedHeads) {
                 kubelet(api, &id, &object);
                 sidecar(api, heads, &id, &object);
             }
-            "Job" => job_controller(api, heads, &id, &object),
+            "Job" | TRIAL => job_controller(api, heads, &id, &object),
             "RayJob" => interactive_user(api, heads, &object),
             kind => gateway_controller(api, &id, kind),
         }

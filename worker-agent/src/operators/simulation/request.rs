@@ -11,6 +11,9 @@ use crate::operators::{
     resources::{openshift_kinds, route_kinds, watched_children},
 };
 
+/// A kind of jobs that the agent knows by its setting only. Its objects are as Jobs are.
+pub(super) const TRIAL: &str = "Trial";
+
 /// What is asked for.
 #[derive(Clone, Debug)]
 pub(super) struct OperatorRequest {
@@ -69,7 +72,24 @@ fn kind_of(plural: &str) -> Option<String> {
     let children = watched_children().into_iter().map(|child| child.resource);
     let mut all = parents.chain(children).chain(route_kinds()).chain(openshift_kinds());
     let found = all.find(|it| it.plural == plural).map(|it| it.kind);
-    found.or_else(|| (plural == "events").then(|| "Event".to_owned()))
+    found.or_else(|| match plural {
+        "events" => Some("Event".to_owned()),
+        "trials" => Some(TRIAL.to_owned()),
+        _ => None,
+    })
+}
+
+/// The kinds of a group that an agent looks up.
+pub(super) fn discovery(path: &str) -> Option<OperatorAnswer> {
+    let trial = json!({
+        "name": "trials", "singularName": "trial", "kind": TRIAL, "namespaced": true,
+        "verbs": ["get", "list", "watch", "create", "patch", "delete"],
+    });
+    let list = json!({
+        "kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "example.com/v1",
+        "resources": [trial],
+    });
+    (path == "/apis/example.com/v1").then_some((200, list))
 }
 
 /// A refusal, as the API server words it.

@@ -48,18 +48,6 @@ const LATE: Duration = Duration::from_secs(40);
 /// The longest time until then.
 const LONGEST: Duration = Duration::from_secs(1_200);
 
-/// The jobs that the agent starts.
-fn job_kinds() -> Vec<(String, String)> {
-    let kinds = [
-        ("", "Pod"),
-        ("batch", "Job"),
-        ("jobset.x-k8s.io", "JobSet"),
-        ("ray.io", "RayCluster"),
-        ("ray.io", "RayJob"),
-    ];
-    kinds.map(|(group, kind)| (group.to_owned(), kind.to_owned())).to_vec()
-}
-
 /// An agent, and what it has seen.
 pub(super) struct SimulatedRun {
     pub(super) world: SharedWorld,
@@ -215,13 +203,17 @@ impl SimulatedRun {
         let (recorder, events) = recorder(writer(&client, 1), reporter, EventMetrics::default());
         self.agent.spawn(events.run(Stop::new()));
         let clock = self.world.clone();
+        let (jobs, settings) = {
+            let world = self.world.lock();
+            (world.jobs.clone(), world.settings.clone())
+        };
         Arc::new(PassIo {
             writer: writer(&client, MOST_PASSES),
             client,
             recorder,
             heads: Box::new(self.world.clone()),
-            kinds: ComponentKinds::new(AllowedComponents::with_jobs(job_kinds())),
-            settings: self.world.lock().settings.clone(),
+            kinds: ComponentKinds::new(AllowedComponents::with_jobs(jobs)),
+            settings,
             clock: Box::new(move || clock.lock().now()),
         })
     }

@@ -124,3 +124,15 @@ pub(super) fn batch_job(plays: Option<&str>) -> Value {
     }
     job
 }
+
+/// The jobs that an agent starts.
+pub(super) fn job_kinds() -> Vec<(String, String)> {
+    let kinds = [
+        ("", "Pod"),
+        ("batch", "Job"),
+        ("jobset.x-k8s.io", "JobSet"),
+        ("ray.io", "RayCluster"),
+        ("ray.io", "RayJob"),
+    ];
+    kinds.map(|(group, kind)| (group.to_owned(), kind.to_owned())).to_vec()
+}

@@ -17,7 +17,8 @@ use super::{
     environment::{kill_heads, move_on},
     faults::{Disturbance, FaultPoint, WriteFault},
     heads::SimulatedHeads,
-    request::{OperatorAnswer, OperatorRequest, refusal},
+    request::{OperatorAnswer, OperatorRequest, discovery, refusal},
+    specs::job_kinds,
 };
 use crate::operators::{head_client::AskHead, object_cache::ObjectId, parent::AllSettings};
 
@@ -38,6 +39,8 @@ pub(super) struct OperatorWorld {
     pub(super) parent: ObjectId,
     pub(super) plan: Option<FaultPoint>,
     pub(super) settings: AllSettings,
+    /// Groups and kinds of the jobs that the agent starts.
+    pub(super) jobs: Vec<(String, String)>,
     /// What has happened to the object so far.
     pub(super) happened: BTreeSet<Disturbance>,
     /// When something went wrong the last time.
@@ -141,6 +144,7 @@ impl SharedWorld {
             parent: ObjectId::of(&parent),
             plan,
             settings: AllSettings::default(),
+            jobs: job_kinds(),
             happened: BTreeSet::new(),
             disturbed: None,
             lines: Vec::new(),
@@ -178,8 +182,10 @@ impl SharedWorld {
             async move {
                 let is_read = request.method() == hyper::Method::GET;
                 world.read_fault(is_read).await?;
+                let discovered = discovery(request.uri().path());
                 let answer = match OperatorRequest::read(request).await {
-                    None => Some(refusal(404, "NotFound", "the kind is not served")),
+                    None => discovered
+                        .or_else(|| Some(refusal(404, "NotFound", "the kind is not served"))),
                     Some(request) => world.carry_out(request).await,
                 };
                 let (code, body) = answer.ok_or(BrokenConnection)?;
