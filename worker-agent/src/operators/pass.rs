@@ -83,7 +83,7 @@ pub(super) struct OperatorPass {
     report: PassReport,
 }
 
-/// The answer to a write is unknown.
+/// The answer to a write is unknown, or what the decision must see cannot be read.
 struct Interruption;
 
 /// What a read of one object found.
@@ -269,7 +269,7 @@ impl OperatorPass {
         let write = Write::of("operator-delete", &resource);
         let write = match force {
             true => write.delete_now(&key, only),
-            false => write.delete(&key, only, DeletePropagation::Background),
+            false => write.delete(&key, only, propagation(&target)),
         };
         let n_stored = self.report.stored.len();
         let answer = self.send(write).await?;
@@ -451,6 +451,14 @@ impl OperatorPass {
     }
 }
 
+/// A ReplicaSet makes pods until it is gone, which would be after its Deployment: the AppWrapper would have given up its quota by then.
+fn propagation(target: &RayTarget) -> DeletePropagation {
+    match (target.api_version.as_str(), target.kind.as_str()) {
+        ("apps/v1", "Deployment") => DeletePropagation::Foreground,
+        _ => DeletePropagation::Background,
+    }
+}
+
 fn unknown_kind(target: &RayTarget) -> OrderAnswer {
     let message = format!("this agent makes no objects of {} {}", target.api_version, target.kind);
     OrderAnswer::Refused(Refusal { code: 404, message, unknown_kind: true })
@@ -464,4 +472,19 @@ fn is_own(parent: &Value, object: &Value) -> bool {
 fn getrandom(seed: &mut [u8; 32]) -> bool {
     use ring::rand::{SecureRandom, SystemRandom};
     SystemRandom::new().fill(seed).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deployment_stays_until_its_replica_sets_are_gone() {
+        let of = |api_version: &str, kind: &str| {
+            propagation(&RayTarget::of(&json!({"apiVersion": api_version, "kind": kind})))
+        };
+        assert_eq!(of("apps/v1", "Deployment"), DeletePropagation::Foreground);
+        assert_eq!(of("batch/v1", "Job"), DeletePropagation::Background);
+        assert_eq!(of("v1", "Pod"), DeletePropagation::Background);
+    }
 }
