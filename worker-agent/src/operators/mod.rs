@@ -64,7 +64,7 @@ use self::{
     pass::PassIo,
     resources::{WatchedChild, resource, watched_children, watched_nodes, watched_on_openshift},
     security_facts::{SecurityFactsError, security_settings},
-    takeover::{NotOperated, operated},
+    takeover::{LeaseSightings, NotOperated, operated},
 };
 pub(crate) use self::{parent::AllSettings, takeover::OperatorMode};
 
@@ -105,14 +105,16 @@ impl Operators {
     /// Operates while the process leads.
     pub(crate) async fn run(self, leadership: Leadership, stop: Stop) {
         let mut reported = None;
+        let mut sightings = LeaseSightings::default();
         while self.mode != OperatorMode::Off && !stop.is_cancelled() {
-            match self.operated_kinds().await {
+            match self.operated_kinds(&mut sightings).await {
                 Ok(kinds) => {
                     reported = None;
                     match self.security(&kinds).await {
                         Ok(security) => {
                             tracing::info!(?kinds, secured = security.is_some(), "operators run");
-                            self.operate(kinds, security, &leadership, &stop).await;
+                            let known = (kinds, &mut sightings);
+                            self.operate(known, security, &leadership, &stop).await;
                         }
                         // A cluster that is not secured although it should be is worse than one that waits.
                         Err(error) => {
@@ -133,9 +135,12 @@ impl Operators {
         stop.cancelled().await;
     }
 
-    async fn operated_kinds(&self) -> Result<Vec<ParentKind>, NotOperated> {
+    async fn operated_kinds(
+        &self,
+        sightings: &mut LeaseSightings,
+    ) -> Result<Vec<ParentKind>, NotOperated> {
         let facts = match self.mode {
-            OperatorMode::Auto => cluster_facts(&self.client).await,
+            OperatorMode::Auto => cluster_facts(&self.client, sightings).await,
             OperatorMode::On | OperatorMode::Off => takeover::ClusterFacts::default(),
         };
         let names = operated(self.mode, &facts, Timestamp::now())?;
@@ -161,7 +166,7 @@ impl Operators {
     /// Until the process stops, or another set of kinds is to be operated.
     async fn operate(
         &self,
-        kinds: Vec<ParentKind>,
+        (kinds, sightings): (Vec<ParentKind>, &mut LeaseSightings),
         security: Option<SecuritySettings>,
         leadership: &Leadership,
         stop: &Stop,
@@ -184,7 +189,7 @@ impl Operators {
                     () = time::sleep(RECHECK) => {}
                     Some(()) = lease.recv() => {}
                 }
-                let still = self.operated_kinds().await;
+                let still = self.operated_kinds(sightings).await;
                 if still.as_ref() != Ok(&kinds) {
                     tracing::info!(?still, "operated kinds have changed");
                     return;

@@ -3,6 +3,8 @@
 //! Two operators on one object are worse than none: each would replace what the other makes. So `auto` operates only kinds whose
 //! definition says so, and only while the official operator of a kind does not renew its lease.
 
+use std::collections::BTreeMap;
+
 use jiff::{SignedDuration, Timestamp};
 
 /// The label of a CustomResourceDefinition whose objects agents operate.
@@ -52,10 +54,35 @@ pub(super) struct ClusterFacts {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ForeignLease {
     pub(super) operator: ForeignOperator,
-    /// The last renewal, if the lease says so.
-    pub(super) renewed: Option<Timestamp>,
+    /// The last renewal, or the acquisition of a lease that was never renewed. Not later than this version of the lease was first seen.
+    pub(super) renewed: Timestamp,
     /// How long it holds.
     pub(super) seconds: Option<i32>,
+}
+
+/// When the present version of each lease was first seen.
+#[derive(Debug, Default)]
+pub(super) struct LeaseSightings {
+    /// Version and time, by namespace and name.
+    seen: BTreeMap<(String, String), (String, Timestamp)>,
+}
+
+impl LeaseSightings {
+    /// When a lease was renewed, given what it says. A lease without a time, or with one of a clock that runs ahead, would hold for ever:
+    /// its version was there when it was first seen, so it was not renewed later.
+    pub(super) fn renewed(
+        &mut self,
+        lease: (String, String),
+        version: String,
+        said: Option<Timestamp>,
+        now: Timestamp,
+    ) -> Timestamp {
+        let (known, since) = self.seen.entry(lease).or_insert_with(|| (version.clone(), now));
+        if *known != version {
+            (*known, *since) = (version, now);
+        }
+        said.map_or(*since, |said| said.min(*since))
+    }
 }
 
 /// Why nothing is operated.
@@ -97,11 +124,9 @@ fn without_foreign(facts: &ClusterFacts, now: Timestamp) -> Result<Vec<&'static 
 }
 
 fn is_held(lease: &ForeignLease, now: Timestamp) -> bool {
-    // It has a holder, and nothing shows that the holder has gone.
-    let Some(renewed) = lease.renewed else { return true };
     let seconds = lease.seconds.map_or(DEFAULT_LEASE_SECONDS, i64::from);
     // Clocks differ: twice the duration, so that a late renewal is not taken for an end.
-    now.duration_since(renewed) < SignedDuration::from_secs(2 * seconds)
+    now.duration_since(lease.renewed) < SignedDuration::from_secs(2 * seconds)
 }
 
 #[cfg(test)]
@@ -114,7 +139,7 @@ mod tests {
         let [ray, wrapper] = FOREIGN_OPERATORS;
         let held = |operator, second| {
             let renewed = Timestamp::from_second(second).expect("a time");
-            ForeignLease { operator, renewed: Some(renewed), seconds: Some(15) }
+            ForeignLease { operator, renewed, seconds: Some(15) }
         };
         let facts = |labelled: &[&'static str], leases: &[ForeignLease]| ClusterFacts {
             labelled: labelled.to_vec(),
@@ -126,8 +151,8 @@ mod tests {
         let foreign = Err(NotOperated::ForeignOperator("ray-operator-leader"));
         assert_eq!(decide(facts(labelled, &[held(ray, 900), held(ray, 980)])), foreign);
         assert_eq!(decide(facts(labelled, &[held(ray, 900)])), Ok(Some(vec!["RayCluster"])));
-        let unknown = ForeignLease { operator: ray, renewed: None, seconds: None };
-        assert_eq!(decide(facts(labelled, &[unknown])), foreign, "it may be renewed at any time");
+        let without_duration = ForeignLease { seconds: None, ..held(ray, 980) };
+        assert_eq!(decide(facts(labelled, &[without_duration])), foreign);
         assert_eq!(operated(OperatorMode::On, &facts(&[], &[held(ray, 980)]), now), Ok(None));
         // Each operator takes its own kinds only.
         let both = &["RayJob", "AppWrapper"];
@@ -135,5 +160,24 @@ mod tests {
         assert_eq!(decide(facts(both, &[held(wrapper, 980)])), Ok(Some(vec!["RayJob"])));
         let all = decide(facts(both, &[held(ray, 980), held(wrapper, 980)]));
         assert!(matches!(all, Err(NotOperated::ForeignOperator(_))));
+    }
+    #[test]
+    fn a_lease_holds_no_longer_than_its_version_is_known() {
+        let at = |second| Timestamp::from_second(second).expect("a time");
+        let mut sightings = LeaseSightings::default();
+        let mut is_held_at = |version: &str, said: Option<i64>, now| {
+            let lease = ("ns".to_owned(), "ray-operator-leader".to_owned());
+            let renewed = sightings.renewed(lease, version.to_owned(), said.map(at), at(now));
+            let operator = FOREIGN_OPERATORS[0];
+            is_held(&ForeignLease { operator, renewed, seconds: Some(15) }, at(now))
+        };
+        // Without a time: it may have been renewed just now.
+        assert!(is_held_at("1", None, 1_000) && is_held_at("1", None, 1_029));
+        assert!(!is_held_at("1", None, 1_030));
+        // Renewed by a clock that is an hour ahead.
+        assert!(is_held_at("2", Some(5_000), 1_040) && is_held_at("3", Some(5_010), 1_069));
+        assert!(is_held_at("3", Some(5_010), 1_098) && !is_held_at("3", Some(5_010), 1_099));
+        // A time of the past counts at once.
+        assert!(!is_held_at("4", Some(1_000), 1_100));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use kube::{Client, client::Body};
 use leader::ClientMetrics;
 use parking_lot::Mutex;
@@ -88,11 +88,11 @@ impl SharedCluster {
 
 /// A lease that is held, in the time of the clock, as long as a test runs.
 fn held_lease() -> Value {
-    let renewed = Timestamp::now() + SignedDuration::from_hours(1);
+    let renewed = Timestamp::now();
     json!({
         "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
         "metadata": {"name": "ray-operator-leader", "namespace": "ray", "uid": "u", "resourceVersion": "2"},
-        "spec": {"holderIdentity": "it", "leaseDurationSeconds": 15, "renewTime": renewed.to_string()},
+        "spec": {"holderIdentity": "it", "leaseDurationSeconds": 3600, "renewTime": renewed.to_string()},
     })
 }
 
