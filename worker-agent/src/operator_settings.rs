@@ -1,18 +1,39 @@
 //! What an administrator sets for the operators: flags, files, and the environment variables of KubeRay's operator.
 
-use std::{error::Error, fs, path::Path};
+use std::{env, error::Error, fs, path::Path};
 
 use anyhow::{Context, bail};
 use appwrapper::settings::WrapperSettings;
 use ray::{security::SecurityConfig, settings::OperatorSettings};
 
-use crate::{args::AgentArgs, operators::AllSettings};
+use crate::{
+    args::AgentArgs,
+    operators::{AllSettings, OperatorMode},
+};
 
-/// Reads all settings but those of the security. `value_of` has the value of an environment variable.
+/// Reads all settings, and how RayClusters are secured. Where the agent operates nothing they are not read: a file for operators must not
+/// stop what else it does. `value_of` has the value of an environment variable.
 ///
 /// # Errors
-/// If a file cannot be read, or a setting is malformed or would have no effect.
+/// If a file cannot be read or is invalid, or a setting is malformed, would have no effect, or does not go with another one.
 pub(crate) fn operator_settings(
+    args: &AgentArgs,
+    value_of: impl Fn(&str) -> Option<String>,
+) -> anyhow::Result<(AllSettings, Option<SecurityConfig>)> {
+    if args.operators == OperatorMode::Off {
+        return Ok((AllSettings::default(), None));
+    }
+    let settings = without_security(args, value_of)?;
+    let security = ray_security(args.ray_security.as_deref(), &settings.ray)?;
+    Ok((settings, security))
+}
+
+/// The value of an environment variable. What is no Unicode in it becomes a character that no setting can have, and is refused.
+pub(crate) fn variable(name: &str) -> Option<String> {
+    env::var_os(name).map(|value| value.to_string_lossy().into_owned())
+}
+
+fn without_security(
     args: &AgentArgs,
     value_of: impl Fn(&str) -> Option<String>,
 ) -> anyhow::Result<AllSettings> {
@@ -30,11 +51,8 @@ pub(crate) fn operator_settings(
     Ok(AllSettings { ray, wrapper })
 }
 
-/// Reads how RayClusters are secured; none without a file.
-///
-/// # Errors
-/// If the file cannot be read, is invalid, or does not go with the other settings.
-pub(crate) fn ray_security(
+/// How RayClusters are secured; not at all without a file.
+fn ray_security(
     path: Option<&Path>,
     settings: &OperatorSettings,
 ) -> anyhow::Result<Option<SecurityConfig>> {
@@ -71,17 +89,26 @@ mod tests {
     use super::*;
 
     fn settings(flags: &[&str], variables: &[(&str, &str)]) -> anyhow::Result<AllSettings> {
-        let args = AgentArgs::try_parse_from(["sluice-agent"].iter().chain(flags)).expect("flags");
+        settings_of("--operators=auto", flags, variables)
+    }
+
+    fn settings_of(
+        mode: &str,
+        flags: &[&str],
+        variables: &[(&str, &str)],
+    ) -> anyhow::Result<AllSettings> {
+        let args = ["sluice-agent", mode];
+        let args = AgentArgs::try_parse_from(args.iter().chain(flags)).expect("flags");
         let value_of = |name: &str| {
             let found = variables.iter().find(|(one, _)| *one == name);
             found.map(|(_, value)| (*value).to_owned())
         };
-        operator_settings(&args, value_of)
+        operator_settings(&args, value_of).map(|(settings, _)| settings)
     }
 
     #[test]
     fn settings_come_from_flags_files_and_the_environment() {
-        let folder = std::env::temp_dir().join(format!("operator-settings-{}", std::process::id()));
+        let folder = env::temp_dir().join(format!("operator-settings-{}", std::process::id()));
         fs::create_dir_all(&folder).expect("a folder");
         let file = |name: &str, text: &str| {
             let path = folder.join(name);
@@ -115,8 +142,34 @@ mod tests {
     }
 
     #[test]
+    fn settings_of_operators_that_are_off_are_not_read() {
+        let flags =
+            ["--ray-config=/absent", "--appwrapper-config=/absent", "--ray-security=/absent"];
+        let variables = [("CLUSTER_DOMAIN", "a b")];
+        let read = settings_of("--operators=off", &flags, &variables).expect("not read");
+        assert_eq!(format!("{read:?}"), format!("{:?}", AllSettings::default()));
+        for mode in ["--operators=on", "--operators=auto"] {
+            for flag in &flags {
+                assert!(settings_of(mode, &[flag], &[]).is_err(), "{mode} {flag}");
+            }
+            assert!(settings_of(mode, &[], &variables).is_err(), "{mode}");
+        }
+    }
+
+    #[test]
+    fn a_variable_that_is_no_unicode_is_refused() {
+        for name in ["CLUSTER_DOMAIN", "ENABLE_LOGIN_SHELL", "RAYJOB_STATUS_CHECK_TIMEOUT_SECONDS"]
+        {
+            // As `variable` gives the byte 0xff.
+            let value = String::from_utf8_lossy(&[0xff]).into_owned();
+            let error = settings(&[], &[(name, &value)]).expect_err("refused").to_string();
+            assert!(error.starts_with(name), "{error}");
+        }
+    }
+
+    #[test]
     fn encryption_needs_the_usual_domain() {
-        let path = std::env::temp_dir().join(format!("ray-security-{}.yaml", std::process::id()));
+        let path = env::temp_dir().join(format!("ray-security-{}.yaml", std::process::id()));
         let text = "kuberay: {rayDashboardOAuthEnabled: false, certGeneratorImage: certs}\n";
         fs::write(&path, text).expect("a file");
         let usual = OperatorSettings::default();

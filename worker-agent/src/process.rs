@@ -1,6 +1,6 @@
 //! The tasks of the process.
 
-use std::{env, net::SocketAddr, sync::Arc};
+use std::{net::SocketAddr, sync::Arc};
 
 use anyhow::Context;
 use appwrapper::AllowedComponents;
@@ -28,7 +28,7 @@ use tokio::{net::TcpListener, task::JoinSet};
 use crate::{
     args::AgentArgs,
     config::AgentConfiguration,
-    operator_settings::{operator_settings, ray_security},
+    operator_settings::{operator_settings, variable},
     operators::Operators,
 };
 
@@ -47,6 +47,8 @@ pub(crate) async fn run(
     config: &AgentConfiguration,
     stop: Stop,
 ) -> anyhow::Result<()> {
+    // Before the probes: an agent that says it is ready must not stop because of a setting.
+    let (operated, security) = operator_settings(args, variable)?;
     let counters = ClientMetrics::default();
     let count = counters.requests.of(HOME);
     let client = client::connect(args.kubeconfig.as_deref(), USER_AGENT, &count).await?;
@@ -63,8 +65,6 @@ pub(crate) async fn run(
         component: COMPONENT.to_owned(),
         instance: identity().context("identity of the source of events")?,
     };
-    let operated = operator_settings(args, |name| env::var(name).ok())?;
-    let security = ray_security(args.ray_security.as_deref(), &operated.ray)?;
     let operators = Operators {
         mode: args.operators,
         client: client.clone(),
