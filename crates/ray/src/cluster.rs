@@ -6,7 +6,7 @@
 //! | `cluster_children` | the objects around a cluster, sorted once |
 //! | `validate`, `validate_groups`, `validate_storage`, `validate_network_policy`, `validate_collector` | what a controller refuses |
 //! | `head_pod`, `worker_pod`, `ray_container`, `start_command`, `probes`, `autoscaler`, `workload_slice` | pods |
-//! | `groups`, `group_size`, `multi_host`, `pod_health` | which pods are made and deleted |
+//! | `groups`, `group_size`, `multi_host`, `twins`, `pod_health` | which pods are made and deleted |
 //! | `services`, `ingress`, `access`, `network_policy`, `gcs_storage` | other objects |
 //! | `suspension`, `redis_cleanup` | removal of pods |
 //! | `status`, `conditions`, `resources` | the status |
@@ -39,6 +39,7 @@ mod spec_hash;
 mod start_command;
 mod status;
 mod suspension;
+mod twins;
 mod validate;
 mod validate_collector;
 mod validate_groups;

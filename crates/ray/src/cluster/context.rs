@@ -136,7 +136,8 @@ impl<'a> ClusterContext<'a> {
     /// What tells workers of one place from each other in a cluster with an autoscaler; empty in others.
     ///
     /// The autoscaler knows workers by their names, and must not meet that of a worker which it has given up. The cluster changes in
-    /// between: its spec, or its status, which counts the worker. It does not while a create without an answer is repeated.
+    /// between: its spec, or its status, which counts the worker. It may also change before a create without an answer is repeated, which
+    /// then makes a second worker of the place: the younger one is deleted ([`super::twins`]).
     pub(crate) fn edition(&self) -> String {
         match self.is_autoscaling() {
             true => format!("/{}", text(&self.cluster["metadata"]["resourceVersion"])),

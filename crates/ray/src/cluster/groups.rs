@@ -14,6 +14,7 @@ use super::{
     multi_host,
     pod_health::{end_of, must_be_replaced},
     spec_hash::recreate_hash,
+    twins::{Placed, younger_twins},
     worker_pod::{WorkerPlace, worker_pod},
 };
 use crate::{
@@ -219,9 +220,10 @@ fn reconcile_group<'a>(
     // Before the count: a pod that ended would count as one of the group and not be replaced.
     delete_unhealthy(context, pass, group)?;
     // Before the count as well, so that scaling down takes no other pods in addition.
-    let named = delete_named(context, pass, group)?;
+    let mut leaving = delete_named(context, pass, group)?;
+    delete_twins(context, pass, group, &mut leaving)?;
     let pods: Vec<&Value> =
-        context.group_pods(&group.group_name).filter(|pod| !named.contains(name(pod))).collect();
+        context.group_pods(&group.group_name).filter(|pod| !leaving.contains(name(pod))).collect();
     let wanted = usize::try_from(desired_replicas(group) * hosts(group)).unwrap_or_default();
     if pods.len() < wanted {
         let places = free_places(context, &pods, (wanted - pods.len()).min(MOST_PODS_PER_PASS));
@@ -323,6 +325,25 @@ fn delete_named<'a>(
         deleted.insert(name(pod));
     }
     Ok(deleted)
+}
+
+/// Deletes the younger of two workers of one place, and adds it to those that leave.
+fn delete_twins<'a>(
+    context: &ClusterContext<'a>,
+    pass: &mut Pass<'_>,
+    group: &WorkerGroupSpec,
+    leaving: &mut BTreeSet<&'a str>,
+) -> Result<(), Failure> {
+    let pods = context.group_pods(&group.group_name).filter(|_| context.is_autoscaling());
+    let staying = pods.filter(|pod| !is_terminating(pod) && !leaving.contains(name(pod)));
+    let placed = staying.map(|pod| Placed { index: replica_index(pod), name: name(pod), pod });
+    let twins: BTreeSet<&str> = younger_twins(placed).collect();
+    for pod in context.group_pods(&group.group_name).filter(|pod| twins.contains(name(pod))) {
+        let what = format!("pod {}; another worker has its place", context.path(name(pod)));
+        delete_worker(pass, pod, &what, &what)?;
+    }
+    leaving.extend(twins);
+    Ok(())
 }
 
 /// The lowest indexes that no pod of the group has.

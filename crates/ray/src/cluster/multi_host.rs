@@ -12,6 +12,7 @@ use super::{
     group_size::{MOST_PODS_PER_PASS, desired_replicas, hosts},
     groups::{create_workers, delete_worker, is_terminating, replica_index},
     pod_health::{end_of, must_be_replaced, phase, terminated_text},
+    twins::{Placed, younger_twins},
     worker_pod::WorkerPlace,
 };
 use crate::{
@@ -34,8 +35,12 @@ pub(crate) fn reconcile<'a>(
     let replicas = replicas(context, group);
     let n_hosts = usize::try_from(hosts(group)).unwrap_or(1);
     let mut n_deleted = 0;
+    let twins = twins(context, group, &replicas, n_hosts);
     for pods in &replicas {
-        if let Some(why) = reason_to_delete(pods, n_hosts, group) {
+        let is_twin = twins.contains(replica_name(pods));
+        let twin = || is_twin.then(|| "another replica has its place".to_owned());
+        let reason = reason_to_delete(pods, n_hosts, group);
+        if let Some(why) = reason.or_else(twin) {
             delete_replica(context, pass, group, pods, &why)?;
             n_deleted += 1;
         }
@@ -95,6 +100,29 @@ fn reason_to_delete(pods: &[&Value], n_hosts: usize, group: &WorkerGroupSpec) ->
     let wanted: BTreeSet<&str> = wanted.map(String::as_str).collect();
     let is_named = pods.iter().any(|pod| wanted.contains(name(pod)));
     is_named.then(|| "autoscaler scale-down request".to_owned())
+}
+
+/// The younger of two replicas of one place.
+fn twins<'a>(
+    context: &ClusterContext<'_>,
+    group: &WorkerGroupSpec,
+    replicas: &Replicas<'a>,
+    n_hosts: usize,
+) -> BTreeSet<&'a str> {
+    let replicas = replicas.iter().filter(|_| context.is_autoscaling());
+    let staying = replicas.filter(|pods| {
+        let is_leaving = pods.iter().any(|pod| is_terminating(pod));
+        !is_leaving && reason_to_delete(pods, n_hosts, group).is_none()
+    });
+    let placed = staying.filter_map(|pods| {
+        let pod = pods.first()?;
+        Some(Placed { index: replica_index(pod), name: replica_name(pods), pod })
+    });
+    younger_twins(placed).collect()
+}
+
+fn replica_name<'a>(pods: &[&'a Value]) -> &'a str {
+    pods.first().map_or("", |pod| label(pod, names::REPLICA_NAME_LABEL))
 }
 
 fn why_replaced(pod: &Value) -> String {

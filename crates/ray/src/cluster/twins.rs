@@ -1,0 +1,32 @@
+//! Workers or replicas of one place, of which the younger one goes.
+//!
+//! In a cluster with an autoscaler a create without an answer is repeated under another name once the cluster has changed, by a patch of
+//! the autoscaler or of a finalizer. The autoscaler names the workers that go, and would never name the second one.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use crate::json::text;
+
+/// A worker or a replica that stays, by its name.
+pub(super) struct Placed<'a> {
+    pub(super) index: Option<usize>,
+    pub(super) name: &'a str,
+    /// The worker, or the first one of the replica.
+    pub(super) pod: &'a Value,
+}
+
+/// The names of all but the oldest of each index. Without an index there is no place.
+pub(super) fn younger_twins<'a>(
+    placed: impl Iterator<Item = Placed<'a>>,
+) -> impl Iterator<Item = &'a str> {
+    let mut by_index: BTreeMap<usize, BTreeSet<(&str, &str)>> = BTreeMap::new();
+    for Placed { index, name, pod } in placed {
+        let created = text(&pod["metadata"]["creationTimestamp"]);
+        if let Some(index) = index {
+            by_index.entry(index).or_default().insert((created, name));
+        }
+    }
+    by_index.into_values().flat_map(|twins| twins.into_iter().skip(1)).map(|(_, name)| name)
+}
