@@ -126,7 +126,7 @@ impl WrapperSettings {
         let fields: Value = serde_saphyr::from_str(text)
             // A snippet repeats lines of the file; a log line has the position and the message.
             .map_err(|error| WrapperFileError::Malformed(error.without_snippet().to_string()))?;
-        let file: WrapperFile = serde_json::from_value(fields)
+        let file: WrapperFile = serde_json::from_value(without_nulls(fields))
             .map_err(|error| WrapperFileError::Malformed(error.to_string()))?;
         let block = file.appwrapper;
         let refused = |field, why| Err(WrapperFileError::NotBuilt { field, why });
@@ -143,6 +143,18 @@ impl WrapperSettings {
         };
         block.autopilot.set(&mut settings)?;
         Ok(settings)
+    }
+}
+
+/// A block or a field without a value has its defaults, as for the official operator; so has an empty file.
+fn without_nulls(value: Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let given = fields.into_iter().filter(|(_, value)| !value.is_null());
+            Value::Object(given.map(|(name, value)| (name, without_nulls(value))).collect())
+        }
+        Value::Null => Value::Object(serde_json::Map::new()),
+        value => value,
     }
 }
 
@@ -273,6 +285,19 @@ mod tests {
         ] {
             let error = read(block).expect_err("refused").to_string();
             assert!(error.contains(part), "{error}");
+        }
+    }
+    #[test]
+    fn blocks_without_a_value_have_their_defaults() {
+        let defaults = WrapperSettings::default();
+        for text in [
+            "",
+            "# nothing\n",
+            "appwrapper:\n",
+            "appwrapper:\n  faultTolerance:\n  autopilot:\n    resourceTaints:\n  schedulerName: null\n",
+        ] {
+            let read = WrapperSettings::parse(text).expect("defaults");
+            assert_eq!(format!("{read:?}"), format!("{defaults:?}"), "{text:?}");
         }
     }
 }

@@ -82,7 +82,8 @@ impl OperatorSettings {
         let mut fields: Map<String, Value> = serde_saphyr::from_str(text)
             // A snippet repeats lines of the file; a log line has the position and the message.
             .map_err(|error| RayFileError::Malformed(error.without_snippet().to_string()))?;
-        fields.retain(|name, _| !OF_PROCESS.contains(&name.as_str()));
+        // A field without a value has its default, as for the official operator.
+        fields.retain(|name, value| !value.is_null() && !OF_PROCESS.contains(&name.as_str()));
         for name in NOT_BUILT {
             let value = fields.remove(name).unwrap_or_default();
             if !matches!(value, Value::Null | Value::Bool(false)) && value != "" {
@@ -158,7 +159,9 @@ mod tests {
             ("one", "x")
         );
         assert!(settings.delete_finished_jobs);
-        assert!(!read("batchScheduler: ''\n").expect("defaults").delete_finished_jobs);
+        for text in ["batchScheduler: ''\n", "headSidecarContainers:\ndefaultPodLabels: null\n"] {
+            assert!(!read(text).expect("defaults").delete_finished_jobs);
+        }
     }
 
     #[test]
