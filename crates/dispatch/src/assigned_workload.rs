@@ -50,6 +50,11 @@ impl AssignedWorkload {
         Self { request, assigned, learned_run_time: None }
     }
 
+    /// Whether any of its flavors is bound to clusters.
+    pub(crate) fn is_bound(&self) -> bool {
+        self.assigned.iter().any(|one| one.clusters.is_some())
+    }
+
     /// Whether the flavors of all pod sets allow a cluster.
     pub(crate) fn may_run_on(&self, cluster: &str) -> bool {
         self.assigned.iter().all(|one| one.may_run_on(cluster))

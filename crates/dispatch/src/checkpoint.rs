@@ -6,7 +6,8 @@
 use engine::{Time, ids::ClusterId};
 
 use crate::{
-    ClusterRefusal, Fleet, PlacementConfig, WorkloadRequest, pending_placements::PlacementClass,
+    AssignedWorkload, ClusterRefusal, Fleet, PlacementConfig, WorkloadRequest,
+    pending_placements::PlacementClass,
 };
 
 /// The cluster that holds the checkpoint of a job.
@@ -57,12 +58,16 @@ impl Fleet {
     }
 
     /// Whether a Workload gets quota alone and its clusters race, because nothing is known of any of them. A Workload that requires
-    /// a cluster waits without quota while that one cannot be nominated.
-    pub fn races_blind(&self, (name, request): (&str, &WorkloadRequest), now: Time) -> bool {
-        let config = self.config(name);
-        let opens = |id: &ClusterId| self.check_open(request, &config.policy, *id, now).is_ok();
-        self.is_blind(name)
-            && (request.required_cluster().is_none() || config.clusters.iter().any(opens))
+    /// a cluster, or with flavors that are bound to clusters, waits without quota while none of these can be nominated.
+    pub fn races_blind(&self, (name, work): (&str, &AssignedWorkload), now: Time) -> bool {
+        let (config, request) = (self.config(name), &*work.request);
+        let opens = |id: ClusterId| {
+            work.may_run_on(self.name(id))
+                && self.serves(id, request)
+                && self.check_open(request, &config.policy, id, now).is_ok()
+        };
+        let is_limited = request.required_cluster().is_some() || work.is_bound();
+        self.is_blind(name) && (!is_limited || config.clusters.iter().any(|id| opens(*id)))
     }
 
     /// Puts the reason of the only cluster that may take a Workload first, because a message may be cut after it. The cluster may

@@ -101,7 +101,7 @@ impl Fleet {
             // other Workload of its class does.
             let gets = |fleet: &mut Self, id| {
                 fleet.evaluate(&class, first, &config.policy, id, now).is_ok()
-                    || fleet.races_blind((&class.config, &class.work.request), now)
+                    || fleet.races_blind((&class.config, &class.work), now)
                     || fleet.waits_for(id, (&class.work, &config.policy), now)
                     || preempts && fleet.may_preempt_on(&class, first, (id, checked), now)
             };

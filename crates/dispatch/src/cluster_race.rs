@@ -67,7 +67,7 @@ impl Fleet {
     }
 
     /// Whether a cluster has the kind, as far as it is known: only clusters with an agent report their kinds.
-    fn serves(&self, id: ClusterId, request: &WorkloadRequest) -> bool {
+    pub(crate) fn serves(&self, id: ClusterId, request: &WorkloadRequest) -> bool {
         let report = self.clusters[id.index()].report();
         report.is_none_or(|report| report.kinds.contains(&request.kind))
     }

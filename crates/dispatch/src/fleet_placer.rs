@@ -92,8 +92,7 @@ impl<'a> FleetPlacer<'a> {
     }
 
     fn races_blind(&self, dispatched: &DispatchedEntry) -> bool {
-        let request = &dispatched.work.request;
-        self.fleet.races_blind((&dispatched.config, request), self.now)
+        self.fleet.races_blind((&dispatched.config, &dispatched.work), self.now)
     }
 
     /// The clusters without reports. Their queues decide about an entry that has no room elsewhere.

@@ -201,7 +201,7 @@ fn a_workload_races_blind_only_while_the_required_cluster_may_be_nominated() {
     let mut clusters = Clusters::new();
     let (east, west) = (clusters.east, clusters.west);
     let races = |clusters: &Clusters, work: &AssignedWorkload| {
-        clusters.fleet.races_blind(("all", &work.request), NOW)
+        clusters.fleet.races_blind(("all", work), NOW)
     };
     assert!(!races(&clusters, &requires("west")), "the clusters report");
     for id in [east, west] {

@@ -1,5 +1,7 @@
 //! The fleet as the placer of an engine: quota is reserved only together with a cluster.
 
+mod bound_flavors;
+
 use std::{collections::BTreeMap, sync::Arc};
 
 use dispatch::{
@@ -500,67 +502,5 @@ fn a_workload_without_room_in_any_flavor_waits_for_that_of_each() {
         let outcomes: Vec<_> = entries.iter().map(|entry| entry.outcome).collect();
         assert_eq!(outcomes, [CycleOutcome::Reserved { cluster: Some(cluster) }], "{pool}");
         assert_eq!(fleet.woken_keys(Time(3)), [], "it waits for nothing any more");
-    }
-}
-
-/// A Workload of two pod sets with one pod each, whose flavors are bound to these clusters.
-fn bound(cpu: ResourceId, clusters: [Option<&[&str]>; 2]) -> DispatchedEntry {
-    let plain = one_pod((cpu, 1), 0);
-    let pods = plain.work.request.pod_sets[0].clone();
-    let request =
-        WorkloadRequest { pod_sets: vec![pods.clone(), pods], ..WorkloadRequest::default() };
-    let assigned = clusters.map(|names| AssignedPodSet {
-        count: 1,
-        clusters: names.map(|names| names.iter().map(|&name| name.into()).collect()),
-        ..AssignedPodSet::default()
-    });
-    let work = Arc::new(AssignedWorkload::new(Arc::new(request), assigned.into()));
-    DispatchedEntry { work, ..plain }
-}
-
-#[test]
-fn a_workload_goes_to_a_cluster_that_the_flavors_of_all_its_pod_sets_are_bound_to() {
-    let outcome = |clusters: [Option<&[&str]>; 2]| {
-        let (mut engine, cpu, mut fleet) = two_flavors();
-        submit(&mut engine, "ns/one", cpu, 2);
-        let lookup = |_: &engine::CycleEntry| Some(bound(cpu, clusters));
-        let mut placer = FleetPlacer::new(&mut fleet, &lookup, Time(1));
-        let entries = engine.cycle(Time(1), &mut placer).to_vec();
-        let refused = placer.refusals.into_values().next().unwrap_or_default();
-        match entries[0].outcome {
-            CycleOutcome::Reserved { cluster } => {
-                fleet.name(cluster.expect("a cluster")).to_owned()
-            }
-            _ => refusals_message(&refused[..1], &fleet, engine.names()),
-        }
-    };
-    let (east, west): (&[&str], &[&str]) = (&["east"], &["west"]);
-    assert_eq!(outcome([None, None]), "west", "it has more room");
-    assert_eq!(outcome([Some(east), None]), "east");
-    assert_eq!(outcome([Some(&["west", "east"]), Some(east)]), "east");
-    assert_eq!(
-        outcome([Some(east), Some(west)]),
-        "no cluster has room: east: its flavor is bound to other clusters; west: its flavor is bound to other clusters"
-    );
-}
-
-#[test]
-fn a_bound_workload_waits_for_the_queues_of_its_clusters_alone() {
-    let (mut engine, cpu, mut fleet) = two_flavors();
-    let clusters: Vec<_> = ["east", "kueue-1", "kueue-2"].map(|name| fleet.cluster(name)).into();
-    for &cluster in &clusters[1..] {
-        fleet.set_connected(cluster, true);
-        fleet.set_report_listed(cluster, true);
-    }
-    fleet.set_config("all", Some(PlacementConfig { clusters, ..PlacementConfig::default() }));
-    submit(&mut engine, "ns/one", cpu, 2);
-    for (names, races) in [(&["west"][..], false), (&["kueue-2", "west"], true)] {
-        let lookup = |_: &engine::CycleEntry| Some(bound(cpu, [Some(names), None]));
-        let entries = engine.cycle(Time(1), &mut FleetPlacer::new(&mut fleet, &lookup, Time(1)));
-        let outcome = entries[0].outcome;
-        assert_eq!(outcome == CycleOutcome::Reserved { cluster: None }, races, "{outcome:?}");
-        if let CycleOutcome::NoClusterCapacity(key) = outcome {
-            engine.apply(Event::ClusterCapacity(key));
-        }
     }
 }

@@ -9,6 +9,7 @@ mod assigned_nodes;
 mod backoff;
 mod bad_input;
 mod block_admission;
+mod bound_flavors;
 mod capacity_waits;
 mod checkpoint;
 mod children_with_workloads;

@@ -26,6 +26,22 @@ pub(super) fn admitted_work(
     Some(fleet.with_run_time(work, Some(&run_time_group(record.object()))))
 }
 
+/// Whether clusters race for a Workload with quota because nothing is known of any of them.
+pub(super) fn races_blind(
+    record: &TrackedWorkload,
+    (scheduler, fleet): (&Scheduler, &Fleet),
+    now: Time,
+) -> bool {
+    let Some(admission) = &record.object().status.admission else {
+        return false;
+    };
+    let config = scheduler.multikueue_config(&admission.cluster_queue);
+    config.filter(|config| fleet.is_blind(config)).is_some_and(|config| {
+        let work = admitted_work(record, admission, (scheduler, fleet));
+        work.is_some_and(|work| fleet.races_blind((config, &work), now))
+    })
+}
+
 /// Keeps the clusters that the flavors of a Workload with quota are bound to.
 pub(super) fn keep_bound(
     race: &mut ClusterRace,

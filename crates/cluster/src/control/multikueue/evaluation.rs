@@ -19,7 +19,7 @@ use runtime::watch::Key;
 
 use super::{
     DispatchConfig, DispatchEffect, DispatchInputs,
-    admitted_work::{admitted_work, keep_bound, place_admitted},
+    admitted_work::{admitted_work, keep_bound, place_admitted, races_blind},
     adopted_result::adopted_event,
     grants::LeasedDispatch,
     held_members::is_held,
@@ -141,7 +141,7 @@ impl<'a> DispatchEvaluation<'a> {
         self.inputs.siblings(self.key).keep_together(&mut race);
         // Clusters with a report may have room by now, and without any the Workload waits for room in its queue.
         let ends = race.clusters.is_empty() && hub.nominated_clusters.is_empty();
-        if ends && self.races_beside_reports() {
+        if ends && !self.config.dispatcher.races() && !self.races_blind() {
             return None;
         }
         if is_open && hub.recorded_cluster.is_none() {
@@ -172,9 +172,9 @@ impl<'a> DispatchEvaluation<'a> {
     }
 
     fn races_blind(&self) -> bool {
-        let (fleet, now) = (self.inputs.registry.fleet(), engine_time(self.ctx.now));
-        let asked = self.multikueue_config().zip(self.request());
-        asked.is_some_and(|(config, request)| fleet.races_blind((config, request), now))
+        let hub = (self.inputs.scheduler, self.inputs.registry.fleet());
+        let record = self.inputs.workloads.get(self.key);
+        record.is_some_and(|record| races_blind(record, hub, engine_time(self.ctx.now)))
     }
 
     /// The request of the Workload to a cluster.
