@@ -180,6 +180,14 @@ impl Core {
         self.ctx.agenda.workloads(self.jobs.orphaned_workloads().cloned());
     }
 
+    /// Evaluates the Workloads with quota that have no recorded cluster.
+    pub(super) fn evaluate_undecided_workloads(&mut self) {
+        let undecided = self.workloads.iter().filter(|(_, record)| {
+            record.phase().holds_quota() && record.object().status.cluster_name.is_none()
+        });
+        self.ctx.agenda.workloads(undecided.map(|(key, _)| key.clone()));
+    }
+
     /// Routes a change of a Workload. Returns the number that it releases.
     pub(super) fn workload_changed(&mut self, change: &WorkloadChange) -> Option<WorkloadId> {
         let key = &change.key;

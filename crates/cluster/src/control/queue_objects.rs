@@ -46,6 +46,10 @@ impl QueueObjects<'_> {
         agenda.now(Reevaluation::Queues);
         // Workers report their nodes by the labels that flavors name (docs/reference/dispatch.md §2).
         agenda.now(Reevaluation::LabelKeys);
+        // A race may lose clusters, and get others.
+        if self.queues.is_rebound(&key.name, object.as_deref()) {
+            self.core.evaluate_undecided_workloads();
+        }
         let differs = self.queues.observe_flavor((*key.name).into(), object);
         self.core.evaluate_all_jobs();
         differs

@@ -17,6 +17,7 @@ mod status;
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
+use crds::names::annotations::CLUSTERS;
 use crds::v1beta2::{
     AdmissionCheck, ClusterQueue, ClusterQueueSpec, Cohort, LocalQueue, ResourceFlavor, Topology,
     Workload,
@@ -109,6 +110,12 @@ impl Queues {
         let differs = before.as_ref() != object.as_deref().map(|object| &object.spec);
         upsert(&mut self.resource_flavors, name, object);
         differs
+    }
+
+    /// Whether a flavor is bound to other clusters than before.
+    pub(crate) fn is_rebound(&self, name: &str, object: Option<&ResourceFlavor>) -> bool {
+        let before = self.resource_flavors.get(name).map(|known| &**known.object());
+        bound_clusters(before) != bound_clusters(object)
     }
 
     /// Records a ClusterQueue. Returns whether its spec changed.
@@ -386,6 +393,10 @@ impl Queues {
 /// What changes with the spec of a queue. A queue that was made again between two lists starts with the same generation.
 fn spec_version<K: kube::Resource>(queue: &K) -> (Option<String>, Option<i64>) {
     (queue.meta().uid.clone(), queue.meta().generation)
+}
+
+fn bound_clusters(flavor: Option<&ResourceFlavor>) -> Option<&str> {
+    flavor?.metadata.annotations.as_ref()?.get(CLUSTERS).map(String::as_str)
 }
 
 #[cfg(test)]

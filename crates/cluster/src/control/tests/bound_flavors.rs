@@ -1,8 +1,8 @@
 //! Flavors that are bound to clusters, while clusters race because none reports.
 
 use super::{
-    dispatched::orders,
-    race::{connect, manager_of},
+    dispatched::{done, orders},
+    race::{body, connect, manager_of, reserved},
     *,
 };
 
@@ -27,6 +27,10 @@ fn racing(clusters: &str) -> ManagerControl {
     control
 }
 
+fn nominated(step: &Decisions) -> Value {
+    body(step, "hub")["status"]["nominatedClusterNames"].clone()
+}
+
 #[test]
 fn a_blind_race_without_a_cluster_that_its_flavor_is_bound_to_gives_the_quota_back() {
     for (clusters, ordered) in
@@ -35,4 +39,16 @@ fn a_blind_race_without_a_cluster_that_its_flavor_is_bound_to_gives_the_quota_ba
         let step = racing(clusters).decide(NOW);
         assert_eq!(orders(&step), [ordered], "{clusters}");
     }
+}
+
+#[test]
+fn an_edit_of_the_clusters_of_a_flavor_extends_a_race_at_once() {
+    let mut control = racing("east");
+    connect(&mut control, "west");
+    let step = control.decide(NOW);
+    assert_eq!(nominated(&step), json!(["east"]));
+    done(&mut control, &step, "reserve", reserved("51", &["east"]), NOW);
+    assert_eq!(orders(&control.decide(NOW)), ["east clone-create"]);
+    bind(&mut control, "81", "east,west");
+    assert_eq!(nominated(&control.decide(NOW)), json!(["east", "west"]));
 }
