@@ -68,12 +68,13 @@ impl JobCopies {
         let keys: BTreeSet<JobKey> = keys.iter().map(|key| JobKey::new(kind, key)).collect();
         let gone = |job: &JobKey| keys.contains(job) && copies.get(&job.key).is_none();
         self.cut.retain(|job| !gone(job));
+        self.newly_cut.retain(|job| !gone(job));
         keys
     }
 
-    /// Jobs whose status is cut since the last call.
-    pub(super) fn take_cut(&mut self) -> Vec<JobKey> {
-        std::mem::take(&mut self.newly_cut)
+    /// Jobs whose status is cut since the last call. One that is not known yet is left for a later call.
+    pub(super) fn take_cut(&mut self, is_known: impl Fn(&JobKey) -> bool) -> Vec<JobKey> {
+        self.newly_cut.extract_if(.., |job| is_known(job)).collect()
     }
 
     /// A change with no status over the limit.
@@ -103,6 +104,7 @@ impl JobCopies {
             }
             None => {
                 self.cut.remove(&job);
+                self.newly_cut.retain(|one| *one != job);
                 object
             }
         }

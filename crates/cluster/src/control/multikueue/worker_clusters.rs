@@ -266,7 +266,7 @@ impl WorkerClusters {
         let observed = worker.jobs.observe(kind, (change, ctx.now), observe_version);
         let concerned: Vec<Key> =
             observed.into_iter().flat_map(|job| worker.job_observed(&job, jobs)).collect();
-        for key in worker.jobs.take_cut() {
+        for key in worker.jobs.take_cut(|key| jobs.get(key).is_some()) {
             if let Some((_, job)) = jobs.get(&key) {
                 ctx.outbox.publish(too_large(job, name));
             }

@@ -1,7 +1,9 @@
 //! Statuses of copies that are too large to be written on the manager.
 
 use super::{
-    dispatched::{connect, copies, dispatching, done, east, hub_job, hub_workload, running},
+    dispatched::{
+        connect, copies, dispatching, dispatching_lists, done, east, hub_job, hub_workload, running,
+    },
     *,
 };
 use crate::control::outbox::after;
@@ -56,4 +58,21 @@ fn a_status_over_the_limit_is_cut_and_reported_once() {
     control.observe(east(WorkerInput::Job(batch_job(), Change::Apply(copy))), NOW);
     let later = control.decide(after(NOW, SECOND * 5));
     assert!(written(&later).is_empty() && warnings(&later).is_empty(), "nothing is new");
+}
+
+#[test]
+fn a_status_that_is_cut_before_the_job_is_listed_is_reported_later() {
+    let (clone, mut copy) = copies();
+    copy["status"] = huge(running());
+    let mut control = leading(capacity_settings());
+    let lists = dispatching_lists(&hub_job("20", false, &json!({})), &[hub_workload()]);
+    let (late, first): (Vec<_>, Vec<_>) =
+        lists.into_iter().partition(|list| matches!(list, ManagerInput::Job(..)));
+    first.into_iter().for_each(|list| control.observe(list, NOW));
+    connect(&mut control, vec![clone], vec![copy.clone()]);
+    late.into_iter().for_each(|list| control.observe(list, NOW));
+    copy["metadata"]["resourceVersion"] = json!("60");
+    let copy = Arc::new(batch_job().decode(copy).expect("a Job"));
+    control.observe(east(WorkerInput::Job(batch_job(), Change::Apply(copy))), NOW);
+    assert_eq!(warnings(&control.decide(NOW)), ["StatusTooLarge"]);
 }
