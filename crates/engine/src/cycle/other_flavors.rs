@@ -5,7 +5,12 @@
 //! cycle. Only when none is taken, one that needs preemption counts.
 //! Source: docs/reference/dispatch.md §1.
 //!
-//! Cost, only for a refused entry of a ClusterQueue with alternative flavors: at most one evaluation per flavor.
+//! A flavor that is the last one of its resource group is not left out. All combinations of the flavors of several groups are tried
+//! if they are not too many. Otherwise the next flavors of all groups come first together, because flavors that are bound to the same
+//! clusters are mostly at the same place of their groups.
+//!
+//! Cost, only for a refused entry of a ClusterQueue with alternative flavors: at most one evaluation with quota per combination, and
+//! [`MAX_COMBINATIONS`] or one per flavor. An evaluation without quota plans no further ones.
 
 use std::collections::VecDeque;
 
@@ -21,6 +26,9 @@ use crate::placer::Placer;
 use crate::reason::PendingReason;
 use crate::spec::FlavorFungibilityPolicy;
 use crate::state::State;
+
+/// Combinations of flavors that are all tried.
+const MAX_COMBINATIONS: usize = 64;
 
 /// Flavors that an evaluation leaves out, sorted.
 type LeftOut = SmallVec<[FlavorId; 2]>;
@@ -78,8 +86,10 @@ struct FlavorSearch {
     /// What to leave out in the next evaluations, in order.
     next: VecDeque<LeftOut>,
     seen: Vec<LeftOut>,
-    /// Evaluations that are left.
+    /// Evaluations with quota that are left.
     left: usize,
+    /// Not all combinations are tried.
+    is_cut: bool,
     /// The first assignment that needs preemption, with its targets.
     preempting: Option<CycleEntry>,
 }
@@ -90,23 +100,53 @@ impl FlavorSearch {
         let has_others = groups.iter().any(|group| group.flavors.len() > 1);
         // A replacement slice keeps the flavors of the old one.
         let may_change = has_others && entry.replaced_slice.is_none();
-        let left = if may_change { groups.iter().map(|one| one.flavors.len()).sum() } else { 0 };
-        let mut search = Self { next: VecDeque::new(), seen: Vec::new(), left, preempting: None };
-        search.leave_out(&LeftOut::new(), entry);
+        let sizes = || groups.iter().map(|one| one.flavors.len()).filter(|size| *size > 0);
+        let combinations = sizes().fold(1, usize::saturating_mul);
+        let most = combinations.min(MAX_COMBINATIONS).max(sizes().sum());
+        let left = if may_change { most } else { 0 };
+        let is_cut = combinations > MAX_COMBINATIONS;
+        let (next, seen) = (VecDeque::new(), Vec::new());
+        let mut search = Self { next, seen, left, is_cut, preempting: None };
+        if may_change {
+            search.leave_out(state, &LeftOut::new(), entry);
+        }
         search
     }
 
-    /// Plans evaluations without each flavor of an assignment that was not taken, beside those that it lacks already.
-    fn leave_out(&mut self, before: &LeftOut, refused: &CycleEntry) {
+    /// Plans evaluations without each flavor of an assignment that was not taken, beside those that it lacks already, and one without
+    /// all of them if not every combination is tried.
+    fn leave_out(&mut self, state: &State, before: &LeftOut, refused: &CycleEntry) {
+        let groups = &state.queues.at(refused.queue).groups;
         let chosen = refused.assignment.pod_sets.iter().flat_map(|one| &one.flavor_assignments);
+        let mut all = before.clone();
         for flavor in chosen.map(|choice| choice.flavor) {
-            let mut set = before.clone();
-            set.push(flavor);
-            set.sort_unstable();
-            if !self.seen.contains(&set) {
-                self.seen.push(set.clone());
-                self.next.push_back(set);
+            let has_another = |left_out: &LeftOut| {
+                let mut own = groups.iter().filter(|group| group.flavors.contains(&flavor));
+                own.all(|group| {
+                    group.flavors.iter().any(|one| *one != flavor && !left_out.contains(one))
+                })
+            };
+            if has_another(before) {
+                self.plan(with(before, flavor), false);
             }
+            if has_another(&all) && !all.contains(&flavor) {
+                all = with(&all, flavor);
+            }
+        }
+        if self.is_cut && all != *before {
+            self.plan(all, true);
+        }
+    }
+
+    /// Plans an evaluation once.
+    fn plan(&mut self, left_out: LeftOut, first: bool) {
+        if self.seen.contains(&left_out) {
+            return;
+        }
+        self.seen.push(left_out.clone());
+        match first {
+            true => self.next.push_front(left_out),
+            false => self.next.push_back(left_out),
         }
     }
 
@@ -121,7 +161,6 @@ impl FlavorSearch {
         while self.left > 0
             && let Some(refused) = self.next.pop_front()
         {
-            self.left -= 1;
             let found = evaluate_without(state, entry, &refused);
             match found.assignment.mode() {
                 FlavorAssignmentMode::Fit => match placer.place(&found) {
@@ -140,8 +179,11 @@ impl FlavorSearch {
                     continue;
                 }
             }
-            self.leave_out(&refused, &found);
+            self.left -= 1;
+            self.leave_out(state, &refused, &found);
         }
+        // No key wakes it for the combinations that were not tried.
+        entry.lacks_quota |= !self.next.is_empty();
         None
     }
 
@@ -154,6 +196,13 @@ impl FlavorSearch {
             self.preempting = Some(found.clone());
         }
     }
+}
+
+fn with(left_out: &LeftOut, flavor: FlavorId) -> LeftOut {
+    let mut more = left_out.clone();
+    more.push(flavor);
+    more.sort_unstable();
+    more
 }
 
 fn evaluate_without(state: &mut State, entry: &CycleEntry, refused: &LeftOut) -> CycleEntry {

@@ -206,3 +206,88 @@ fn fewer_pods_are_admitted_in_another_flavor() {
         "#]],
     );
 }
+
+#[test]
+fn a_group_with_one_flavor_takes_no_attempt_from_another_group() {
+    check(
+        "
+        capacity g1=0
+        capacity g2=0
+        capacity g3=0
+        capacity g4=0
+        capacity g5=0
+        capacity g6=0
+        capacity g7=0
+        cq team-a cpu/any=99 + gpu/g1=9 gpu/g2=9 gpu/g3=9 gpu/g4=9 gpu/g5=9 gpu/g6=9 gpu/g7=9 gpu/g8=9
+        wl gang q=team-a cpu=1 gpu=5 t=1
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve gang team-a cpu=any:1 gpu=g8:5
+        "#]],
+    );
+}
+
+#[test]
+fn capacity_in_the_last_of_many_flavors_requeues() {
+    check(
+        "
+        capacity g1=0
+        capacity g2=0
+        capacity g3=0
+        capacity g4=0
+        capacity g5=0
+        cq team-a cpu/any=99 + gpu/g1=9 gpu/g2=9 gpu/g3=9 gpu/g4=9 gpu/g5=9
+        wl gang q=team-a cpu=1 gpu=5 t=1
+        cycle
+        capacity g5=9
+        cycle
+        ",
+        &expect![[r#"
+            1  no capacity for gang team-a in g1, g2, g3, g4, g5
+            2  reserve gang team-a cpu=any:1 gpu=g5:5 on a cluster
+        "#]],
+    );
+}
+
+#[test]
+fn the_flavors_of_two_groups_are_tried_in_all_combinations() {
+    check(
+        "
+        capacity a1=0
+        capacity a2=0
+        capacity a3=0
+        capacity a4=0
+        capacity b1=0
+        capacity b2=0
+        capacity b3=0
+        capacity b4=0
+        cq team-a cpu/a1=9 cpu/a2=9 cpu/a3=9 cpu/a4=9 cpu/a5=9 + gpu/b1=9 gpu/b2=9 gpu/b3=9 gpu/b4=9 gpu/b5=9
+        wl gang q=team-a cpu=1 gpu=5 t=1
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve gang team-a cpu=a5:1 gpu=b5:5
+        "#]],
+    );
+}
+
+#[test]
+fn of_too_many_combinations_the_flavors_of_the_same_place_are_tried_first() {
+    let mut lines = String::new();
+    let mut groups = Vec::new();
+    for (resource, group) in [("cpu", "a"), ("gpu", "b"), ("mem", "c")] {
+        let names = || (1..=8).map(|n| format!("{group}{n}"));
+        names().take(7).for_each(|name| lines.push_str(&format!("capacity {name}=0\n")));
+        groups
+            .push(names().map(|name| format!("{resource}/{name}=9")).collect::<Vec<_>>().join(" "));
+    }
+    lines.push_str(&format!("cq team-a {}\n", groups.join(" + ")));
+    lines.push_str("wl gang q=team-a cpu=1 gpu=5 mem=1 t=1\ncycle\n");
+    check(
+        &lines,
+        &expect![[r#"
+            1  reserve gang team-a cpu=a8:1 gpu=b8:5 mem=c8:1
+        "#]],
+    );
+}
