@@ -6,7 +6,7 @@
 //! worker b  --> queue --/
 //! ```
 //! A batch has something of every source that has anything, so that a worker which floods or flaps delays another source by no more
-//! than a batch. A full queue blocks the senders of its own source alone. The inputs of one source stay in their order.
+//! than a batch. Half of it is for the own cluster, whatever the number of workers. A full queue blocks the senders of its own source alone. The inputs of one source stay in their order.
 
 use std::{
     collections::BTreeMap,
@@ -34,6 +34,9 @@ const WORKER_BACKLOG: usize = 256;
 
 /// Inputs that are observed before the next decision, unless more sources have one.
 const MAX_BATCH: usize = 1024;
+
+/// What the own cluster and the workers together each have of a batch, if the others fill it.
+const HALF_BATCH: usize = MAX_BATCH / 2;
 
 /// Where an input comes from.
 ///
@@ -142,15 +145,16 @@ impl<I: InputSource> Inputs<I> {
 
 /// The queues of all sources.
 pub struct InputQueues<I> {
-    queues: Vec<Queue<I>>,
+    hub: Queue<I>,
+    workers: Vec<Queue<I>>,
     opened: UnboundedReceiver<Queue<I>>,
-    /// The queue that the next batch begins with.
+    /// The worker that the next turn begins with.
     first: usize,
 }
 
 impl<I> fmt::Debug for InputQueues<I> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("InputQueues").field("queues", &self.queues.len()).finish_non_exhaustive()
+        f.debug_struct("InputQueues").field("workers", &self.workers.len()).finish_non_exhaustive()
     }
 }
 
@@ -160,7 +164,7 @@ pub fn inputs<I>() -> (Inputs<I>, InputQueues<I>) {
     let (hub, queue) = channel(HUB_BACKLOG);
     let (opened, queues) = unbounded_channel();
     let senders = Senders { hub, workers: parking_lot::RwLock::default(), opened };
-    let queues = InputQueues { queues: vec![queue], opened: queues, first: 0 };
+    let queues = InputQueues { hub: queue, workers: Vec::new(), opened: queues, first: 0 };
     (Inputs(Arc::new(senders)), queues)
 }
 
@@ -179,10 +183,12 @@ impl<I> InputQueues<I> {
 
     fn poll_batch(&mut self, cx: &mut Context<'_>) -> Poll<Vec<QueuedInput<I>>> {
         let ended = self.poll_opened(cx);
-        let n_queues = self.queues.len().max(1);
-        let (quota, most) = ((MAX_BATCH / n_queues).max(1), MAX_BATCH.max(n_queues));
+        let n_workers = self.workers.len().max(1);
+        let quota = (HALF_BATCH / n_workers).max(1);
         let mut batch = Vec::new();
-        let open = self.poll_turn(cx, (quota, most), &mut batch);
+        let hub_open = self.poll_hub(cx, &mut batch);
+        let most = batch.len() + HALF_BATCH.max(n_workers);
+        let open = self.poll_turn(cx, (quota, most), &mut batch) || hub_open;
         if batch.is_empty() {
             return if open || !ended { Poll::Pending } else { Poll::Ready(batch) };
         }
@@ -190,30 +196,38 @@ impl<I> InputQueues<I> {
         let mut n_before = 0;
         while n_before < batch.len() && batch.len() < MAX_BATCH {
             n_before = batch.len();
+            self.poll_hub(cx, &mut batch);
             self.poll_turn(cx, (quota, MAX_BATCH), &mut batch);
         }
         Poll::Ready(batch)
     }
 
-    /// Takes up to `quota` inputs of every queue, as long as the batch has no more than `most`. Returns whether any sender is left.
+    /// Takes inputs of the own cluster, up to half of a batch. Returns whether any of its senders is left.
+    fn poll_hub(&mut self, cx: &mut Context<'_>, batch: &mut Vec<QueuedInput<I>>) -> bool {
+        let limit = HALF_BATCH.min(MAX_BATCH.saturating_sub(batch.len()));
+        // A limit of zero would look like the end of the queue.
+        limit == 0 || self.hub.poll_recv_many(cx, batch, limit) != Poll::Ready(0)
+    }
+
+    /// Takes up to `quota` inputs of every worker, as long as the batch has no more than `most`. Returns whether any sender is left.
     fn poll_turn(
         &mut self,
         cx: &mut Context<'_>,
         (quota, most): (usize, usize),
         batch: &mut Vec<QueuedInput<I>>,
     ) -> bool {
-        let n_queues = self.queues.len();
+        let n_workers = self.workers.len();
         let mut open = false;
-        for place in (self.first..n_queues).chain(0..self.first) {
+        for place in (self.first..n_workers).chain(0..self.first) {
             let limit = quota.min(most.saturating_sub(batch.len()));
             // A limit of zero would look like the end of a queue.
             if limit == 0 {
                 return true;
             }
-            let taken = self.queues[place].poll_recv_many(cx, batch, limit);
+            let taken = self.workers[place].poll_recv_many(cx, batch, limit);
             open |= taken != Poll::Ready(0);
         }
-        self.first = (self.first + 1) % n_queues.max(1);
+        self.first = (self.first + 1) % n_workers.max(1);
         open
     }
 
@@ -221,7 +235,7 @@ impl<I> InputQueues<I> {
     fn poll_opened(&mut self, cx: &mut Context<'_>) -> bool {
         loop {
             match self.opened.poll_recv(cx) {
-                Poll::Ready(Some(queue)) => self.queues.push(queue),
+                Poll::Ready(Some(queue)) => self.workers.push(queue),
                 Poll::Ready(None) => return true,
                 Poll::Pending => return false,
             }
@@ -319,5 +333,24 @@ mod tests {
         assert!((0..WORKER_BACKLOG).all(|number| send(Some("a"), number).is_ok()));
         assert_eq!(send(Some("a"), 0), Err(NotSent));
         assert_eq!((send(Some("b"), 0), send(None, 0)), (Ok(()), Ok(())));
+    }
+
+    #[tokio::test]
+    async fn the_own_cluster_has_half_of_every_batch_whatever_many_workers_send() {
+        let (inputs, mut queues) = inputs();
+        for number in 0..600 {
+            let name: &'static str = &*format!("worker-{number}").leak();
+            let send = |number| inputs.try_send(Numbered(Some(name), number));
+            assert!((0..WORKER_BACKLOG).all(|number| send(number).is_ok()));
+        }
+        assert!((0..HUB_BACKLOG).all(|number| inputs.try_send(Numbered(None, number)).is_ok()));
+        let (mut n_of_hub, mut n_of_workers) = (0, 0);
+        for _ in 0..2 * HUB_BACKLOG / MAX_BATCH {
+            let batch = queues.next_inputs().await;
+            let n_here = batch.iter().filter(|one| one.0.is_none()).count();
+            (n_of_hub, n_of_workers) = (n_of_hub + n_here, n_of_workers + batch.len() - n_here);
+        }
+        assert_eq!(n_of_hub, HUB_BACKLOG);
+        assert!(n_of_workers >= HUB_BACKLOG, "{n_of_workers}");
     }
 }
