@@ -1,6 +1,7 @@
 //! Which Workloads a change of a worker concerns: its connection, its first lists, its leases.
 //!
-//! An evaluation depends on a worker in the following ways, so that the cost of a change is that of the work on the worker.
+//! An evaluation depends on a worker in the following ways. Those are found in one pass over all Workloads per decision with a
+//! change; only what they find is evaluated.
 //!
 //! | what depends on it | how it is found |
 //! |---|---|
