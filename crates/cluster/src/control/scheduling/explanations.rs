@@ -1,8 +1,8 @@
 //! What pending Workloads lack, as Events and for the visibility API: computed for a few Workloads at a time, when a decision has no
 //! writes that would wait for it.
 //!
-//! A Workload is explained when the reason in its condition QuotaReserved has stood for ten seconds. It is explained again when the
-//! reason changes, or a Workload of which the end would have helped has no quota any more, at most once a minute. An equal explanation
+//! A Workload is explained when it has been refused for ten seconds. It is explained again when its condition QuotaReserved
+//! changes, or a Workload of which the end would have helped has no quota any more, at most once a minute. An equal explanation
 //! is not published again. Cost: the engine's, for at most [`MAX_AT_ONCE`] Workloads in a second.
 
 use std::{
@@ -41,7 +41,7 @@ const MAX_AT_ONCE: usize = 4;
 /// The pause between two times at which Workloads are explained.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// How long a reason stands before it is explained: many Workloads are pending for seconds.
+/// How long a Workload is refused before it is explained: many Workloads are pending for seconds.
 const STANDS_FOR: Duration = Duration::from_secs(10);
 
 /// The pause between two explanations of one Workload.
@@ -105,7 +105,7 @@ impl Explanations {
         let (explained_at, text, end) =
             known.map_or_else(Default::default, |one| (one.explained_at, one.text, one.end));
         let new = ExplainedReason { reason, message, explained_at, text, end };
-        self.due.set(&change.key, Some(new.earliest(now)));
+        self.due.set_no_later(&change.key, new.earliest(now));
         self.of.insert(change.key.clone(), new);
     }
 
@@ -114,7 +114,7 @@ impl Explanations {
         for key in self.named.remove(&id).unwrap_or_default() {
             if let Some(one) = self.of.get_mut(&key) {
                 one.end = None;
-                self.due.set(&key, Some(one.earliest(now)));
+                self.due.set_no_later(&key, one.earliest(now));
             }
         }
     }

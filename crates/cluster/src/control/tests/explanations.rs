@@ -1,5 +1,7 @@
 //! Explanations of pending Workloads: Events, and what the visibility API shows.
 
+use std::collections::BTreeSet;
+
 use super::{cluster::Cluster, *};
 
 /// Events with an explanation since the last call: name and note.
@@ -65,6 +67,24 @@ fn a_changed_reason_is_explained_again_within_a_minute() {
     let note = "waits: Admissible with +3 cpu in flavor default; or when train-77 ends. Missing: flavor \
                 default: 3 of 5 cpu (used by cq 6).";
     assert_eq!(explained(&mut cluster), [note]);
+}
+
+#[test]
+fn a_reason_that_never_rests_is_explained() {
+    let mut cluster = full();
+    let (mut notes, mut reasons) = (Vec::new(), BTreeSet::new());
+    for round in 0..12 {
+        let quota =
+            json!([{"name": "cpu", "nominalQuota": if round % 2 == 1 { "8" } else { "9" }}]);
+        let flavors = json!([{"name": "default", "resources": quota}]);
+        let groups = json!([{"coveredResources": ["cpu"], "flavors": flavors}]);
+        cluster.queue(&json!({"resourceGroups": groups})).settle();
+        seconds(&mut cluster, 5);
+        notes.extend(explained(&mut cluster));
+        reasons.insert(cluster.condition("waits", "QuotaReserved"));
+    }
+    assert_eq!(reasons.len(), 2, "the message changes");
+    assert!((1..=2).contains(&notes.len()), "{notes:?}");
 }
 
 #[test]

@@ -32,6 +32,12 @@ impl Deadlines {
         }
     }
 
+    /// Sets the time of a Workload, unless it has an earlier one: a time that each change puts off may never come.
+    pub(crate) fn set_no_later(&mut self, key: &Key, at: Timestamp) {
+        let known = self.of.get(key).copied();
+        self.set(key, Some(known.map_or(at, |known| known.min(at))));
+    }
+
     /// Takes the Workloads whose time is not after `now`.
     pub(crate) fn take_reached(&mut self, now: Timestamp) -> Vec<Key> {
         let mut reached = Vec::new();
@@ -74,6 +80,7 @@ mod tests {
         deadlines.set(&key("c"), Some(at(15)));
         deadlines.set(&key("a"), Some(at(30)));
         deadlines.set(&key("c"), None);
+        deadlines.set_no_later(&key("b"), at(25));
         assert_eq!(deadlines.next(), Some(at(20)));
         assert_eq!(deadlines.take_reached(at(19)), []);
         deadlines.set(&key("d"), Some(at(19)));
