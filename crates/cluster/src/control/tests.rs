@@ -56,6 +56,7 @@ mod open_jobs;
 mod orphan_cleanup;
 mod other_checks;
 mod outdated_crds;
+mod pending_reasons;
 mod pod_defaults;
 mod policy;
 mod preemption_counts;

@@ -9,6 +9,7 @@
 //! | `phase` | the phase that conditions stand for |
 //! | `transition` | transitions that are decided and not visible yet |
 //! | `tracked_workload` | one Workload: object, phase, transitions |
+//! | `reason_period` | how often the reason of a pending Workload is written |
 //! | `workload_change` | what an observation changed |
 //! | `status`, `draft` | the next status, in one write |
 //! | `stop_policy` | stop policies of queues |
@@ -23,6 +24,7 @@ mod command;
 mod draft;
 mod phase;
 mod pods_ready;
+mod reason_period;
 mod retention;
 mod status;
 mod stop_policy;
@@ -31,7 +33,7 @@ mod tracked_workload;
 mod transition;
 mod workload_change;
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc};
 
 use crds::{
     names::{annotations::JOB_OWNER_NAME, conditions::REFUSED, labels::JOB_UID},
@@ -66,13 +68,10 @@ use self::announcement::StatusChange;
 use self::status::{NextStatus, needs_deactivation, next_status, rules_out_reservation};
 use super::{
     context::Context,
-    outbox::{Announcements, Intent, Purpose, Settled, Subject, Target, Ticket, after},
+    outbox::{Announcements, Intent, Purpose, Settled, Subject, Target, Ticket},
     timers::{Deadlines, Reevaluation},
 };
 use crate::control::key_map::KeyMap;
-
-/// The least time between two reasons of one pending Workload: in a busy queue they change with every pod.
-const EXPLAIN_PERIOD: Duration = Duration::from_secs(5);
 
 /// The field manager of the condition by which an agent refuses a clone.
 const AGENT_MANAGER: &str = "sluice-agent";
@@ -583,12 +582,7 @@ fn settle_purpose(record: &mut TrackedWorkload, purpose: Purpose, now: Timestamp
     match purpose {
         // A clone of the earlier epoch may still report readiness.
         Purpose::RaiseEpoch => record.transitions_mut().withdraw_check_ready(),
-        Purpose::Pending => {
-            if let Some(pending) = record.transitions().pending_message().cloned() {
-                let not_before = after(now, EXPLAIN_PERIOD);
-                record.propose(Transition::Wait(PendingMessage { not_before, ..pending }));
-            }
-        }
+        Purpose::Pending => record.reason_written(now),
         _ => {}
     }
 }

@@ -8,10 +8,12 @@ use crds::{
     v1beta2::Workload,
 };
 use engine::{Time, ids::WorkloadId};
+use jiff::Timestamp;
 use runtime::api_object::ApiObject;
 
 use super::{
     phase::WorkloadPhase,
+    reason_period::ReasonPeriod,
     transition::{PendingMessage, PendingTransitions, Transition},
 };
 use crate::control::outbox::{Stamp, Tracked};
@@ -24,13 +26,15 @@ pub(crate) struct TrackedWorkload {
     id: Option<WorkloadId>,
     phase: WorkloadPhase,
     transitions: PendingTransitions,
+    reason_period: ReasonPeriod,
 }
 
 impl TrackedWorkload {
     pub(super) fn new(object: Arc<Workload>, id: WorkloadId) -> Self {
         let phase = WorkloadPhase::of(&object.status.conditions);
         let transitions = PendingTransitions::default();
-        Self { tracked: Tracked::new(object), id: Some(id), phase, transitions }
+        let reason_period = ReasonPeriod::default();
+        Self { tracked: Tracked::new(object), id: Some(id), phase, transitions, reason_period }
     }
 
     /// Its number in the engine; `None` for a Workload that is finished.
@@ -70,16 +74,26 @@ impl TrackedWorkload {
         self.transitions.propose(transition);
     }
 
-    /// Why it is pending. The period between two reasons of cycles goes on, unless the spec has changed: changes by users are rare, and
-    /// their effect is looked for at once.
+    /// Why it is pending. The period between two reasons of cycles goes on, unless an object has changed: that is rare, and its effect
+    /// is looked for at once.
     pub(super) fn explain(&mut self, pending: PendingMessage) {
         let known = self.transitions.pending_message().map(|known| known.not_before);
+        let cuts_short = self.follows_from_object(&pending)
+            && self.reason_period.may_be_cut_short(pending.not_before);
         let not_before = match known {
-            Some(known) if self.follows_from_object(&pending) => known.min(pending.not_before),
+            Some(known) if cuts_short => known.min(pending.not_before),
             Some(known) => known,
             None => pending.not_before,
         };
         self.propose(Transition::Wait(PendingMessage { not_before, ..pending }));
+    }
+
+    /// The reason was written.
+    pub(super) fn reason_written(&mut self, now: Timestamp) {
+        if let Some(pending) = self.transitions.pending_message().cloned() {
+            let not_before = self.reason_period.begin(now);
+            self.propose(Transition::Wait(PendingMessage { not_before, ..pending }));
+        }
     }
 
     /// Whether a reason follows from an object: a spec that the last one was not about, gates, or queues. Others change with every pod of a

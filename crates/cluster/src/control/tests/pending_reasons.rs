@@ -1,0 +1,87 @@
+//! How often the reason of a pending Workload is written.
+
+use super::{cluster::Cluster, *};
+
+const RESERVED: &str = "QuotaReserved";
+
+/// So many Workloads that do not fit their queue.
+fn too_large(count: usize) -> Cluster {
+    let mut cluster = Cluster::new();
+    for at in 0..count {
+        cluster.workload(&format!("w{at}"), 9 + at, &json!({}));
+    }
+    cluster.settle().wait(1).settle();
+    cluster.take_writes();
+    cluster
+}
+
+/// Writes of one Workload's reason since the last call.
+fn reasons_of(cluster: &mut Cluster, name: &str) -> usize {
+    let write = format!("pending {name}");
+    cluster.take_writes().iter().filter(|one| **one == write).count()
+}
+
+/// Rewrites the spec of a Workload with another number of pods.
+fn resize(cluster: &mut Cluster, name: &str, cpus: usize, generation: usize) {
+    let mut sets = cluster.workloads[name]["spec"]["podSets"].clone();
+    sets[0]["count"] = json!(cpus);
+    let fields = json!({"metadata": {"generation": generation}, "spec": {"podSets": sets}});
+    cluster.workload(name, cpus, &fields).settle();
+}
+
+#[test]
+fn a_queue_that_appears_right_after_the_first_reason_is_shown_at_once() {
+    let mut cluster = Cluster::new();
+    cluster.workload("w", 1, &json!({"spec": {"queueName": "later"}})).settle().wait(1).settle();
+    let missing = |what: &str| format!("False Misconfigured: {what} doesn't exist");
+    assert_eq!(cluster.condition("w", RESERVED), missing("LocalQueue later"));
+    let local = shared(json!({
+        "metadata": {"name": "later", "namespace": "ns", "resourceVersion": "31"},
+        "spec": {"clusterQueue": "ns-cq"},
+    }));
+    cluster.wait(1).observe(ManagerInput::LocalQueue(Change::Apply(local))).settle();
+    cluster.wait(1).settle();
+    assert_eq!(cluster.condition("w", RESERVED), missing("ClusterQueue ns-cq"));
+}
+
+#[test]
+fn a_changed_spec_shows_its_requests_at_once() {
+    let mut cluster = too_large(1);
+    let shown = |cluster: &Cluster| {
+        cluster.workloads["w0"]["status"]["resourceRequests"][0]["resources"]["cpu"].clone()
+    };
+    assert_eq!(shown(&cluster), json!("9"));
+    cluster.wait(1);
+    resize(&mut cluster, "w0", 12, 2);
+    cluster.wait(1).settle();
+    assert_eq!(shown(&cluster), json!("12"));
+}
+
+#[test]
+fn a_queue_that_stops_and_resumes_all_the_time_has_few_writes() {
+    let mut cluster = too_large(3);
+    for round in 0..30 {
+        let policy = if round % 2 == 0 { "Hold" } else { "None" };
+        cluster.queue(&json!({"stopPolicy": policy})).settle();
+        cluster.wait(1).settle().wait(1).settle();
+    }
+    let writes = reasons_of(&mut cluster, "w1");
+    assert!((8..=14).contains(&writes), "{writes}");
+    cluster.queue(&json!({"stopPolicy": "Hold"})).settle().wait(5).settle();
+    assert_eq!(
+        cluster.condition("w1", RESERVED),
+        "False Suspended: ClusterQueue cq is inactive",
+        "the last reason is shown"
+    );
+}
+
+#[test]
+fn a_spec_that_is_rewritten_every_second_has_few_writes() {
+    let mut cluster = too_large(1);
+    for second in 0..60 {
+        resize(&mut cluster, "w0", 10 + second, 2 + second);
+        cluster.wait(1).settle();
+    }
+    let writes = reasons_of(&mut cluster, "w0");
+    assert!((8..=14).contains(&writes), "{writes}");
+}
