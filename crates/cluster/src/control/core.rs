@@ -157,8 +157,7 @@ impl Core {
     pub(super) fn complete(&mut self, mut decisions: Decisions) -> Decisions {
         (decisions.orders, decisions.events) = self.ctx.outbox.take();
         let (has_writes, now) = (!decisions.orders.is_empty(), self.ctx.now);
-        let events = self.scheduler.explain_admissions(&self.workloads, has_writes, now);
-        decisions.events.extend(events);
+        decisions.events.extend(self.scheduler.explain_admission(&self.workloads, has_writes, now));
         decisions.explained = self.scheduler.take_explained();
         decisions.measurements = std::mem::take(&mut self.ctx.measurements);
         // What the rounds left over is continued at once; no input may ever come.

@@ -1,9 +1,11 @@
-//! What pending Workloads lack, as Events and for the visibility API: computed for a few Workloads at a time, when a decision has no
+//! What pending Workloads lack, as Events and for the visibility API: computed for one Workload in a decision, when that has no
 //! writes that would wait for it.
 //!
 //! A Workload is explained when it has been refused for ten seconds. It is explained again when its condition QuotaReserved
 //! changes, or a Workload of which the end would have helped has no quota any more, at most once a minute. An equal explanation
-//! is not published again. Cost: the engine's, for at most [`MAX_AT_ONCE`] Workloads in a second.
+//! is not published again. A text ends with its reason, and what the condition says already is not explained. Among Workloads of
+//! one queue with an equal condition one is explained early and the others after all others.
+//! Cost: the engine's, for at most one Workload in a [`PAUSE`].
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,9 +20,10 @@ use crds::{
 };
 use engine::{
     Engine,
-    explain::{SufficientChange, admission_text},
+    explain::{QueueingStatus, SufficientChange, admission_text},
     ids::WorkloadId,
 };
+use index::GATED_BY;
 use jiff::Timestamp;
 use runtime::{
     events::{EventRecord, EventType, Regarding},
@@ -35,11 +38,8 @@ use crate::control::{
     workloads::{WorkloadChange, WorkloadPhase, Workloads},
 };
 
-/// Workloads that are explained at once, and in one second.
-const MAX_AT_ONCE: usize = 4;
-
-/// The pause between two times at which Workloads are explained.
-const PAUSE: Duration = Duration::from_secs(1);
+/// The pause between two explanations.
+const PAUSE: Duration = Duration::from_millis(250);
 
 /// How long a Workload is refused before it is explained: many Workloads are pending for seconds.
 const STANDS_FOR: Duration = Duration::from_secs(10);
@@ -54,7 +54,12 @@ const PATIENCE: Duration = Duration::from_secs(10);
 #[derive(Debug, Default)]
 pub(crate) struct Explanations {
     of: KeyMap<Key, ExplainedReason>,
+    /// The first Workload of each group, by namespace and group.
+    first: BTreeMap<(Option<Arc<str>>, PendingGroup), Key>,
+    /// When these are explained.
     due: Deadlines,
+    /// When the others are explained: after the first ones.
+    due_after: Deadlines,
     /// Workloads that name the end of a Workload, by the number of that.
     named: BTreeMap<WorkloadId, BTreeSet<Key>>,
     not_before: Timestamp,
@@ -65,19 +70,23 @@ pub(crate) struct Explanations {
 /// A reason to be pending, and the last explanation.
 #[derive(Debug)]
 struct ExplainedReason {
-    reason: String,
-    message: String,
+    /// Its LocalQueue, with reason and message of the condition: mostly those of equal Workloads.
+    group: PendingGroup,
+    /// The condition says everything; no cycle evaluates the Workload, or needs more than to read it.
+    says_all: bool,
     explained_at: Option<Timestamp>,
+    /// The text that is shown.
     text: Option<Arc<str>>,
+    /// The text of the last Event.
+    announced: Option<Arc<str>>,
     /// The Workload of which the end would help.
     end: Option<WorkloadId>,
 }
 
-impl ExplainedReason {
-    fn is(&self, condition: &Condition) -> bool {
-        self.reason == condition.reason && self.message == condition.message
-    }
+/// LocalQueue, reason and message.
+type PendingGroup = (String, String, String);
 
+impl ExplainedReason {
     fn earliest(&self, now: Timestamp) -> Timestamp {
         let again = self.explained_at.map(|at| after(at, ONCE_IN));
         again.into_iter().chain([after(now, STANDS_FOR)]).max().unwrap_or(now)
@@ -94,19 +103,58 @@ impl Explanations {
         let shown = change.after.as_deref().filter(|_| {
             matches!(change.phase, Some(WorkloadPhase::Pending | WorkloadPhase::Evicted))
         });
-        let Some(condition) = shown.and_then(refusal) else {
+        let Some((workload, condition)) = shown.and_then(refusal) else {
             return self.forget(&change.key);
         };
-        if self.of.get(&change.key).is_some_and(|known| known.is(condition)) {
-            return;
+        let (queue, reason) = (workload.spec.queue_name.clone(), condition.reason.clone());
+        let group = (queue, reason, condition.message.clone());
+        if self.of.get(&change.key).is_none_or(|known| known.group != group) {
+            self.change(&change.key, group, says_all(condition), now);
         }
-        let (reason, message) = (condition.reason.clone(), condition.message.clone());
-        let known = self.of.remove(&change.key);
-        let (explained_at, text, end) =
-            known.map_or_else(Default::default, |one| (one.explained_at, one.text, one.end));
-        let new = ExplainedReason { reason, message, explained_at, text, end };
-        self.due.set_no_later(&change.key, new.earliest(now));
-        self.of.insert(change.key.clone(), new);
+    }
+
+    fn change(&mut self, key: &Key, group: PendingGroup, says_all: bool, now: Timestamp) {
+        let Some(known) = self.of.get_mut(key) else {
+            let new = ExplainedReason {
+                group,
+                says_all,
+                explained_at: None,
+                text: None,
+                announced: None,
+                end: None,
+            };
+            self.of.insert(key.clone(), new);
+            return self.schedule(key, after(now, STANDS_FOR));
+        };
+        let other_reason = known.group.1 != group.1;
+        let former = std::mem::replace(&mut known.group, group);
+        known.says_all = says_all;
+        let earliest = known.earliest(now);
+        // What is missing for another reason is not known yet.
+        if other_reason && known.text.take().is_some() {
+            self.published.push(AdmissionExplained { workload: key.clone(), text: None });
+        }
+        self.leave_group(key, &former);
+        self.schedule(key, earliest);
+    }
+
+    /// Has a Workload explained at this time or earlier: the first one of its group before others.
+    fn schedule(&mut self, key: &Key, at: Timestamp) {
+        let Some(one) = self.of.get(key) else { return };
+        let known = [&self.due, &self.due_after].into_iter().find_map(|all| all.at(key));
+        let at = (!one.says_all).then(|| known.map_or(at, |known| known.min(at)));
+        let group = (key.namespace.clone(), one.group.clone());
+        let first = at.is_some() && self.first.entry(group).or_insert_with(|| key.clone()) == key;
+        self.due.set(key, at.filter(|_| first));
+        self.due_after.set(key, at.filter(|_| !first));
+    }
+
+    /// A Workload that is not explained with its group any more is not the first one of it.
+    fn leave_group(&mut self, key: &Key, group: &PendingGroup) {
+        let group = (key.namespace.clone(), group.clone());
+        if self.first.get(&group) == Some(key) {
+            self.first.remove(&group);
+        }
     }
 
     /// A Workload has no quota: explanations that name its end are old.
@@ -114,7 +162,8 @@ impl Explanations {
         for key in self.named.remove(&id).unwrap_or_default() {
             if let Some(one) = self.of.get_mut(&key) {
                 one.end = None;
-                self.due.set_no_later(&key, one.earliest(now));
+                let earliest = one.earliest(now);
+                self.schedule(&key, earliest);
             }
         }
     }
@@ -122,6 +171,8 @@ impl Explanations {
     fn forget(&mut self, key: &Key) {
         let Some(known) = self.of.remove(key) else { return };
         self.due.set(key, None);
+        self.due_after.set(key, None);
+        self.leave_group(key, &known.group);
         self.unname(key, known.end);
         if known.text.is_some() {
             self.published.push(AdmissionExplained { workload: key.clone(), text: None });
@@ -138,69 +189,63 @@ impl Explanations {
         }
     }
 
-    /// When Workloads are to be explained next.
+    /// When a Workload is to be explained next.
     pub(super) fn next(&self) -> Option<Timestamp> {
-        self.due.next().map(|due| due.max(self.not_before))
+        let next = [&self.due, &self.due_after].into_iter().filter_map(Deadlines::next).min();
+        next.map(|due| due.max(self.not_before))
     }
 
-    /// Whether Workloads are explained in this decision.
+    /// Whether a Workload is explained in this decision.
     pub(super) fn are_due(&self, has_writes: bool, now: Timestamp) -> bool {
         let patience = if has_writes { PATIENCE } else { Duration::ZERO };
         self.next().is_some_and(|next| after(next, patience) <= now)
     }
 
-    /// Explains Workloads that are due. Returns the Events.
+    /// Explains a Workload that is due. Returns the Event.
     pub(super) fn explain(
         &mut self,
         engine: &mut Engine,
         workloads: &Workloads,
         now: Timestamp,
-    ) -> Vec<EventRecord> {
+    ) -> Option<EventRecord> {
         self.not_before = after(now, PAUSE);
-        let due = self.due.take_first_reached(now, MAX_AT_ONCE);
-        let events = due.iter().filter_map(|key| {
-            let record = workloads.get(key).filter(|one| !one.holds_or_reserves())?;
-            let (text, end) = explanation(engine, record.id()?);
-            self.publish(key, text, end, now).then(|| self.event(key, record.object()))?
-        });
-        events.collect()
+        let first = self.due.take_first_reached(now, 1).pop();
+        let key = first.or_else(|| self.due_after.take_first_reached(now, 1).pop())?;
+        let record = workloads.get(&key)?;
+        let id = record.id().filter(|_| !record.holds_or_reserves());
+        let (text, end) = id.map(|id| explanation(engine, id)).unwrap_or_default();
+        // Its reservation may be withdrawn, and what comes before it may stay, without a change of the condition.
+        if text.is_none() {
+            self.schedule(&key, after(now, ONCE_IN));
+        }
+        self.publish(&key, text, end, now).map(|note| event(&note, record.object()))
     }
 
-    /// Keeps an explanation. Returns whether it differs from the last one.
+    /// Keeps an explanation. Returns the text of an Event, if it differs from that of the last one.
     fn publish(
         &mut self,
         key: &Key,
         text: Option<String>,
         end: Option<WorkloadId>,
         now: Timestamp,
-    ) -> bool {
-        let Some(known) = self.of.get_mut(key) else { return false };
-        let differs = known.text.as_deref() != text.as_deref();
+    ) -> Option<Arc<str>> {
+        let known = self.of.get_mut(key)?;
         known.explained_at = Some(now);
         let former = std::mem::replace(&mut known.end, end);
-        if differs {
-            known.text = text.map(Into::into);
-            let text = known.text.clone();
-            self.published.push(AdmissionExplained { workload: key.clone(), text });
+        let text: Option<Arc<str>> = text.map(Into::into);
+        if known.text != text {
+            known.text.clone_from(&text);
+            self.published.push(AdmissionExplained { workload: key.clone(), text: text.clone() });
+        }
+        let news = text.filter(|text| known.announced.as_ref() != Some(text));
+        if news.is_some() {
+            known.announced.clone_from(&news);
         }
         self.unname(key, former);
         if let Some(end) = end {
             self.named.entry(end).or_default().insert(key.clone());
         }
-        differs
-    }
-
-    /// The Event about a new explanation.
-    fn event(&self, key: &Key, workload: &Workload) -> Option<EventRecord> {
-        let text = self.of.get(key)?.text.as_deref()?;
-        Some(EventRecord {
-            regarding: Regarding::of(workload),
-            event_type: EventType::Normal,
-            action: reasons::ADMISSION_EXPLAINED.to_owned(),
-            reason: reasons::ADMISSION_EXPLAINED.to_owned(),
-            note: text.to_owned(),
-            controller: Some(reporters::SCHEDULER.to_owned()),
-        })
+        news
     }
 
     /// What was published or withdrawn since the last call.
@@ -209,16 +254,50 @@ impl Explanations {
     }
 }
 
-/// The condition of a Workload that was refused quota.
-fn refusal(workload: &Workload) -> Option<&Condition> {
+/// The Event about a new explanation.
+fn event(note: &str, workload: &Workload) -> EventRecord {
+    EventRecord {
+        regarding: Regarding::of(workload),
+        event_type: EventType::Normal,
+        action: reasons::ADMISSION_EXPLAINED.to_owned(),
+        reason: reasons::ADMISSION_EXPLAINED.to_owned(),
+        note: note.to_owned(),
+        controller: Some(reporters::SCHEDULER.to_owned()),
+    }
+}
+
+/// A Workload that was refused quota, with the condition.
+fn refusal(workload: &Workload) -> Option<(&Workload, &Condition)> {
     let deactivated = workload.spec.active == Some(false);
     let condition = find(&workload.status.conditions, QUOTA_RESERVED)?;
-    (condition.status == "False" && !deactivated).then_some(condition)
+    (condition.status == "False" && !deactivated).then_some((workload, condition))
+}
+
+/// Whether an explanation would only repeat the condition: about gates, and queues that are missing, stopped or inactive.
+fn says_all(condition: &Condition) -> bool {
+    condition.message.starts_with(GATED_BY)
+        || matches!(
+            condition.reason.as_str(),
+            reasons::MISCONFIGURED
+                | reasons::SUSPENDED
+                | reasons::INADMISSIBLE
+                | reasons::DEACTIVATED
+        )
 }
 
 /// The explanation, and the Workload of which the end would help.
 fn explanation(engine: &mut Engine, id: WorkloadId) -> (Option<String>, Option<WorkloadId>) {
     let Some(explained) = engine.explain_admission(id) else { return (None, None) };
+    // The condition is about to say this.
+    if matches!(
+        explained.why.status,
+        QueueingStatus::NoLocalQueue
+            | QueueingStatus::Inactive(_)
+            | QueueingStatus::NamespaceMismatch
+            | QueueingStatus::Invalid
+    ) {
+        return (None, None);
+    }
     let end = explained.changes.iter().find_map(|change| match change {
         SufficientChange::End(end) => Some(end.workload),
         _ => None,

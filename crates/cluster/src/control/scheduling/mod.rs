@@ -249,15 +249,15 @@ impl Scheduler {
         cycles.run(workloads, ctx)
     }
 
-    /// Explains Workloads that have stayed pending, if that is due. Returns the Events.
-    pub(crate) fn explain_admissions(
+    /// Explains a Workload that has stayed pending, if that is due. Returns the Event.
+    pub(crate) fn explain_admission(
         &mut self,
         workloads: &Workloads,
         has_writes: bool,
         now: Timestamp,
-    ) -> Vec<EventRecord> {
-        let due = self.explanations.as_mut().filter(|one| one.are_due(has_writes, now));
-        due.map(|one| one.explain(&mut self.engine, workloads, now)).unwrap_or_default()
+    ) -> Option<EventRecord> {
+        let due = self.explanations.as_mut().filter(|one| one.are_due(has_writes, now))?;
+        due.explain(&mut self.engine, workloads, now)
     }
 
     /// Explanations that were published or withdrawn since the last call.

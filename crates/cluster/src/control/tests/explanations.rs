@@ -115,31 +115,98 @@ fn the_explanation_ends_with_the_reservation() {
 }
 
 #[test]
-fn few_workloads_are_explained_in_a_second() {
+fn one_workload_is_explained_in_a_decision() {
     let mut cluster = Cluster::new();
     for at in 0..10 {
         cluster.workload(&format!("w{at}"), 9 + at, &json!({}));
     }
-    cluster.settle();
-    seconds(&mut cluster, 11);
+    cluster.settle().wait(1).settle().wait(10);
     cluster.take_events();
-    let counts: Vec<usize> = (0..5)
-        .map(|_| {
-            seconds(&mut cluster, 1);
-            explained(&mut cluster).len()
-        })
-        .collect();
-    assert!(counts.iter().all(|&count| count <= 4), "{counts:?}");
-    let rest: usize = counts.iter().sum();
-    assert!((6..=10).contains(&rest), "{counts:?}");
+    let mut counts = Vec::new();
+    for _ in 0..16 {
+        let step = cluster.control.decide(cluster.now);
+        cluster.take(step);
+        counts.push(explained(&mut cluster).len());
+        cluster.now += jiff::SignedDuration::from_millis(250);
+    }
+    assert!(counts.iter().all(|&count| count <= 1), "{counts:?}");
+    assert_eq!(counts.iter().sum::<usize>(), 10, "up to four in a second");
+}
+
+/// The texts that are shown, by Workload.
+fn shown(cluster: &Cluster) -> BTreeMap<Key, Arc<str>> {
+    let mut texts = BTreeMap::new();
+    for AdmissionExplained { workload, text } in cluster.explained.clone() {
+        match text {
+            Some(text) => texts.insert(workload, text),
+            None => texts.remove(&workload),
+        };
+    }
+    texts
 }
 
 #[test]
-fn what_keeps_a_queue_inactive_is_explained() {
+fn what_the_condition_says_of_a_stopped_queue_is_not_explained() {
     let mut cluster = Cluster::new();
-    cluster.queue(&json!({"admissionChecksStrategy": {"admissionChecks": [{"name": "gone"}]}}));
-    cluster.workload("waits", 5, &json!({})).settle();
-    seconds(&mut cluster, 15);
-    let note = "waits: ns/waits is pending: cq is inactive, check gone is missing or not active";
-    assert_eq!(explained(&mut cluster), [note]);
+    for at in 0..12 {
+        cluster.workload(&format!("w{at}"), 9 + at, &json!({}));
+    }
+    cluster.settle();
+    seconds(&mut cluster, 30);
+    assert_eq!((explained(&mut cluster).len(), shown(&cluster).len()), (12, 12));
+    cluster.queue(&json!({"stopPolicy": "Hold"})).settle();
+    seconds(&mut cluster, 5);
+    assert_eq!(
+        cluster.condition("w3", "QuotaReserved"),
+        "False Suspended: ClusterQueue cq is inactive"
+    );
+    assert_eq!(shown(&cluster), BTreeMap::new(), "the texts were about quota");
+    seconds(&mut cluster, 100);
+    assert_eq!(explained(&mut cluster), [""; 0], "the condition says it");
+    cluster.queue(&json!({"stopPolicy": "None"})).settle();
+    seconds(&mut cluster, 90);
+    let texts = shown(&cluster);
+    assert!(texts.values().all(|one| one.starts_with("Admissible")), "{texts:?}");
+    assert_eq!(texts.len(), 12);
+    assert_eq!(explained(&mut cluster), [""; 0], "the texts are those of the last Events");
+}
+
+#[test]
+fn equal_workloads_are_explained_after_the_first_of_each_class() {
+    let mut cluster = Cluster::new();
+    cluster.queue(&json!({"stopPolicy": "Hold"}));
+    for at in 0..20 {
+        cluster.workload(&format!("equal-{at:02}"), 9, &json!({})).wait(1);
+    }
+    cluster.workload("z", 10, &json!({})).settle();
+    cluster.wait(5).settle().queue(&json!({"stopPolicy": "None"})).settle();
+    seconds(&mut cluster, 14);
+    let notes = explained(&mut cluster);
+    assert!(notes.len() < 20 && notes.iter().any(|one| one.starts_with("z: ")), "{notes:?}");
+}
+
+#[test]
+fn a_workload_of_which_a_reservation_was_withdrawn_is_explained() {
+    let mut cluster = full();
+    seconds(&mut cluster, 8);
+    let mut other = cluster.workloads.remove("train-77").expect("it has quota");
+    let key = Key { namespace: Some("ns".into()), name: "train-77".into() };
+    cluster.observe(ManagerInput::Workload(Change::Delete(key)));
+    let orders = cluster.control.decide(cluster.now).orders;
+    let tickets: Vec<Ticket> = orders.into_iter().map(|order| order.ticket).collect();
+    let [ticket] = &tickets[..] else { panic!("a reservation: {tickets:?}") };
+    assert_eq!(ticket.purpose.name(), "reserve");
+    for _ in 0..10 {
+        cluster.wait(1);
+        let step = cluster.control.decide(cluster.now);
+        assert!(step.events.is_empty() && step.orders.is_empty(), "the write is in flight");
+    }
+    cluster.control.answered(ticket, WriteOutcome::Stale, cluster.now);
+    other["metadata"]["name"] = json!("train-78");
+    other["metadata"]["uid"] = json!("uid-train-78");
+    cluster.workload("train-78", 6, &other);
+    cluster.workload("waits", 5, &json!({"spec": {"priority": 1}})).settle();
+    assert!(cluster.condition("waits", "QuotaReserved").ends_with(" 5 more needed"));
+    seconds(&mut cluster, 80);
+    assert_eq!(explained(&mut cluster), [MISSING_5.replace("train-77", "train-78")]);
 }

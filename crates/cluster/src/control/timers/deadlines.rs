@@ -32,10 +32,9 @@ impl Deadlines {
         }
     }
 
-    /// Sets the time of a Workload, unless it has an earlier one: a time that each change puts off may never come.
-    pub(crate) fn set_no_later(&mut self, key: &Key, at: Timestamp) {
-        let known = self.of.get(key).copied();
-        self.set(key, Some(known.map_or(at, |known| known.min(at))));
+    /// The time of a Workload.
+    pub(crate) fn at(&self, key: &Key) -> Option<Timestamp> {
+        self.of.get(key).copied()
     }
 
     /// Takes the Workloads whose time is not after `now`.
@@ -80,8 +79,8 @@ mod tests {
         deadlines.set(&key("c"), Some(at(15)));
         deadlines.set(&key("a"), Some(at(30)));
         deadlines.set(&key("c"), None);
-        deadlines.set_no_later(&key("b"), at(25));
         assert_eq!(deadlines.next(), Some(at(20)));
+        assert_eq!((deadlines.at(&key("a")), deadlines.at(&key("c"))), (Some(at(30)), None));
         assert_eq!(deadlines.take_reached(at(19)), []);
         deadlines.set(&key("d"), Some(at(19)));
         deadlines.set(&key("e"), Some(at(19)));
