@@ -1,6 +1,6 @@
 //! Renders an [`AdmissionExplanation`] as one line: what would make the Workload admissible, then what is missing.
 //!
-//! Others may read the Events of a namespace, so Workloads of another namespace are not named.
+//! Anyone with the rights of a namespace may read it, so neither Workloads of other namespaces nor other ClusterQueues are named.
 
 use crate::amount::Amount;
 use crate::cycle::alone::Admissibility;
@@ -14,12 +14,9 @@ use crate::explain::explanation::{
 };
 use crate::explain::explanation_text::{headline, topology_error, unsuitable};
 use crate::explain::quantity::format_quantity;
-use crate::explain::quota_shortage::QuotaShortage;
+use crate::explain::quota_shortage::{QueueUsage, QuotaShortage};
 use crate::explain::topology_text;
 use crate::ids::{FlavorId, QueueId, WorkloadId};
-
-/// ClusterQueues that are named as users of a slot.
-const MAX_USERS: usize = 3;
 
 /// Flavors that are explained per pod set.
 const MAX_FLAVORS: usize = 5;
@@ -86,11 +83,12 @@ fn ended(engine: &Engine, pending: WorkloadId, end: &WorkloadEnd) -> String {
         let name = engine.names().workloads.name(end.workload);
         return name.rsplit_once('/').map_or(name, |(_, name)| name).to_owned();
     }
-    let queue = engine.names().queues.name(end.queue);
-    let usage = end.usage.iter().map(|one| in_flavor(engine, *one));
-    let usage = usage.collect::<Vec<_>>().join(" and ");
-    let uses = if usage.is_empty() { String::new() } else { format!(" with {usage}") };
-    format!("a Workload of ClusterQueue {queue}{uses}")
+    let own = engine.state.workloads.get(pending).and_then(|one| one.queue);
+    if own == Some(end.queue) {
+        let queue = engine.names().queues.name(end.queue);
+        return format!("a Workload of another namespace in ClusterQueue {queue}");
+    }
+    "a Workload of another ClusterQueue".to_owned()
 }
 
 /// The flavors that do not fit a pod set, of resource groups without one that fits.
@@ -120,7 +118,7 @@ fn pod_set(
     });
     let unfit = unfit(engine, queue, one);
     let more = unfit.len().saturating_sub(MAX_FLAVORS);
-    let unfit = unfit.into_iter().take(MAX_FLAVORS).map(|one| flavor(engine, one));
+    let unfit = unfit.into_iter().take(MAX_FLAVORS).map(|one| flavor(engine, queue, one));
     let error = one.topology_error.iter().map(|reason| topology_error(engine, reason));
     let mut facts: Vec<String> = uncovered.chain(unfit).chain(error).collect();
     if more > 0 {
@@ -132,13 +130,13 @@ fn pod_set(
     facts
 }
 
-fn flavor(engine: &Engine, one: &FlavorExplanation) -> String {
+fn flavor(engine: &Engine, queue: Option<QueueId>, one: &FlavorExplanation) -> String {
     let name = engine.names().flavors.name(one.flavor);
     if let Some(reason) = &one.unsuitable {
         return format!("flavor {name}: {}", unsuitable(engine, reason));
     }
     let mut facts: Vec<String> =
-        one.shortages.iter().map(|shortage| missing(engine, shortage)).collect();
+        one.shortages.iter().map(|shortage| missing(engine, queue, shortage)).collect();
     match &one.topology {
         TopologyExplanation::InvalidRequest(reason) => {
             facts.push(format!("its topology cannot satisfy the request: {}", reason.message()));
@@ -153,7 +151,7 @@ fn flavor(engine: &Engine, one: &FlavorExplanation) -> String {
     format!("flavor {name}: {}", facts.join(", "))
 }
 
-fn missing(engine: &Engine, one: &QuotaShortage) -> String {
+fn missing(engine: &Engine, queue: Option<QueueId>, one: &QuotaShortage) -> String {
     let (_, resource) = slot_names(engine, one.slot);
     let say = |amount: Amount| format_quantity(resource, amount);
     let wanted = say(one.earlier + one.request);
@@ -161,7 +159,9 @@ fn missing(engine: &Engine, one: &QuotaShortage) -> String {
     if one.exceeds_maximum() {
         return format!("{text} (at most {} available)", say(one.maximum.clip()));
     }
-    let users = one.users.iter().take(MAX_USERS).map(|user| {
+    let (own, others): (Vec<&QueueUsage>, Vec<&QueueUsage>) =
+        one.users.iter().partition(|user| Some(user.queue) == queue);
+    let own = own.into_iter().map(|user| {
         let queue = engine.names().queues.name(user.queue);
         let borrowed = match user.borrowed > Amount::ZERO {
             true => format!(", {} of it borrowed", say(user.borrowed)),
@@ -169,10 +169,10 @@ fn missing(engine: &Engine, one: &QuotaShortage) -> String {
         };
         format!("{queue} {}{borrowed}", say(user.amount))
     });
-    let mut users: Vec<String> = users.collect();
-    let more = one.users.len().saturating_sub(MAX_USERS);
-    if more > 0 {
-        users.push(format!("{more} more ClusterQueues"));
+    let mut users: Vec<String> = own.collect();
+    if !others.is_empty() {
+        let amount = others.iter().fold(Amount::ZERO, |sum, user| sum + user.amount);
+        users.push(format!("others in the cohort {}", say(amount)));
     }
     if users.is_empty() { text } else { format!("{text} (used by {})", users.join("; ")) }
 }

@@ -69,7 +69,27 @@ fn a_workload_of_another_namespace_is_not_named() {
         &expect![[r#"
             1  reserve secret team-b gpu=a100:8 (borrows, height 1)
             2  inadmissible-class waits team-a NoCandidates
-            !  Admissible with +4 gpu in flavor a100; or when a Workload of ClusterQueue team-b with 8 gpu in flavor a100 ends. Missing: flavor a100: 4 of 4 gpu (used by team-b 8, 4 of it borrowed).
+            !  Admissible with +4 gpu in flavor a100; or when a Workload of another ClusterQueue ends. Missing: flavor a100: 4 of 4 gpu (used by others in the cohort 8).
+        "#]],
+    );
+}
+
+#[test]
+fn a_workload_of_another_namespace_in_the_own_queue_is_not_named() {
+    check(
+        "
+        namespace lab
+        cq team-a gpu/a100=4
+        wl secret q=team-a ns=lab gpu=4 t=1
+        cycle
+        wl waits q=team-a gpu=4 t=2
+        cycle
+        advise waits
+        ",
+        &expect![[r#"
+            1  reserve secret team-a gpu=a100:4
+            2  inadmissible-class waits team-a NoCandidates
+            !  Admissible with +4 gpu in flavor a100; or when a Workload of another namespace in ClusterQueue team-a ends. Missing: flavor a100: 4 of 4 gpu (used by team-a 4).
         "#]],
     );
 }
@@ -255,7 +275,7 @@ fn a_closed_preemption_gate_leaves_quota_and_ends() {
 }
 
 #[test]
-fn quota_that_others_hold_in_the_cohort_is_explained_by_its_largest_users() {
+fn what_other_cluster_queues_use_is_summed_without_their_names() {
     check(
         "
         cohort all
@@ -279,7 +299,7 @@ fn quota_that_others_hold_in_the_cohort_is_explained_by_its_largest_users() {
             1  reserve d1 d gpu=a100:4
             1  reserve e1 e gpu=a100:4 (borrows, height 1)
             3  inadmissible-class waits a NoCandidates
-            !  Admissible with +3 gpu in flavor a100; or with priority ≥ 10, by preemption; or when b1 ends. Missing: flavor a100: 3 of 4 gpu (used by b 4; c 4; d 4; 1 more ClusterQueues).
+            !  Admissible with +3 gpu in flavor a100; or with priority ≥ 10, by preemption; or when b1 ends. Missing: flavor a100: 3 of 4 gpu (used by others in the cohort 16).
         "#]],
     );
 }
