@@ -19,7 +19,7 @@
 //! | `orphaned_members`, `absent_sets` | held pods of a set that is gone, and the reads that show it |
 //! | `refusals` | why a job or a group gets no Workload, reported once |
 //! | `role_requests` | how members of groups are compared with the quota of their roles |
-//! | `refused_clears` | jobs whose status may not be removed |
+//! | `refused_clears` | jobs with a status that may not be removed |
 //! | `prepared_starts` | starts of two writes: what was stored of the first one |
 //! | `readiness` | whether the pods of a Workload are ready, and whether a group waits for replacements |
 //! | `steps` | the steps of a job or a group, as writes and Events |

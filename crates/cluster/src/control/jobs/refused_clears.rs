@@ -1,4 +1,4 @@
-//! Jobs whose status the API server does not let go, as where an admission webhook or a schema asks for it.
+//! Jobs with a status that the API server does not let go, as where an admission webhook or a schema asks for it.
 //!
 //! The status of a copy that is gone is removed as a whole. Where that is refused, the counts of active pods become 0, and the rest
 //! stays: otherwise the withdrawal would never end, and the quota would be held.
@@ -40,7 +40,7 @@ impl RefusedClears {
     }
 
     /// Whether the status of a job that has not ended shows something of a copy, also without active pods: a condition would show a job
-    /// that waits as running. Of a job that its own cluster runs, or whose status may not be removed, only the counts matter.
+    /// that waits as running. Of a job that its own cluster runs, or that has a status which may not be removed, only the counts matter.
     pub(crate) fn shows_copy(&self, key: &JobKey, job: &JobObject) -> bool {
         let is_declared = matches!(job, JobObject::Declared(_)) && job.is_managed_elsewhere();
         let clears = is_declared && job.finished().is_none() && !self.0.contains(key);
