@@ -76,12 +76,15 @@ pub fn condition_message(engine: &Engine, entry: &CycleEntry) -> String {
         CycleOutcome::NoFit | CycleOutcome::NoCandidates | CycleOutcome::NodeNotReplaced => {
             summary(engine, entry)
         }
-        CycleOutcome::Preempting => format!(
-            "{}. Pending the preemption of {} workload(s)",
-            summary(engine, entry),
-            entry.targets.len()
-        ),
+        CycleOutcome::Preempting => preempting(engine, entry),
     }
+}
+
+/// One that preempts for room on a worker cluster has quota, and lacks nothing else.
+fn preempting(engine: &Engine, entry: &CycleEntry) -> String {
+    let pending = format!("Pending the preemption of {} workload(s)", entry.targets.len());
+    let lacks = summary(engine, entry);
+    if lacks.is_empty() { pending } else { format!("{lacks}. {pending}") }
 }
 
 const OVERLAPPING_TARGETS: &str = "Workload has overlapping preemption targets with another workload, but will fit \

@@ -72,7 +72,7 @@ pub(crate) struct Explanations {
 struct ExplainedReason {
     /// Its LocalQueue, with reason and message of the condition: mostly those of equal Workloads.
     group: PendingGroup,
-    /// The condition says everything; no cycle evaluates the Workload, or needs more than to read it.
+    /// The condition says everything: the Workload is not explained.
     says_all: bool,
     explained_at: Option<Timestamp>,
     /// The text that is shown.

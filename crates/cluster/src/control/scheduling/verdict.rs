@@ -58,8 +58,10 @@ impl VerdictInputs<'_> {
         if entry.outcome.concerns_reserving_workload() {
             return self.of_failed_nodes(entry);
         }
-        // The engine knows that no cluster takes the entry, the fleet why each of them does not.
-        let message = match refused {
+        // The engine knows that no cluster takes the entry, the fleet why each of them does not. Other flavors, or preemption, may have
+        // helped after a refusal.
+        let unplaced = matches!(entry.outcome, CycleOutcome::NoClusterCapacity(_));
+        let message = match refused.filter(|_| unplaced) {
             Some(refused) => refusals_message(refused, self.fleet, self.engine.names()),
             None => explain::condition_message(self.engine, entry),
         };

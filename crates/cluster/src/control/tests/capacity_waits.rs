@@ -169,3 +169,39 @@ fn the_clone_of_a_finished_workload_is_not_counted_as_that_of_another() {
     control.observe(ManagerInput::Workload(Change::Apply(shared(waiting("second", 1, 8)))), NOW);
     assert!(!reserves(&mut control), "the node is taken");
 }
+
+#[test]
+fn a_workload_that_preempts_for_room_says_so() {
+    let mut control = manager(&json!({}));
+    let queue = json!({
+        "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ClusterQueue",
+        "metadata": {"name": "cq", "resourceVersion": "70"},
+        "spec": {
+            "namespaceSelector": {},
+            "resourceGroups": [{
+                "coveredResources": ["cpu"],
+                "flavors": [{"name": "default", "resources": [{"name": "cpu", "nominalQuota": "100"}]}],
+            }],
+            "admissionChecksStrategy": {"admissionChecks": [{"name": "workers"}]},
+            "preemption": {"withinClusterQueue": "LowerPriority"},
+        },
+    });
+    let running = waiting("running", 1, 4);
+    let mut clone = running.clone();
+    clone["metadata"]["resourceVersion"] = json!("1");
+    clone["metadata"]["labels"] = json!({"kueue.x-k8s.io/multikueue-origin": "multikueue"});
+    let mut urgent = waiting("train", 2, 8);
+    urgent["spec"]["priority"] = json!(9);
+    let applied = |one| Change::Apply(shared(one));
+    control.observe(ManagerInput::ClusterQueue(Change::Apply(shared(queue))), NOW);
+    control.observe(ManagerInput::Workload(applied(running)), NOW);
+    control.observe(east(WorkerInput::Workload(applied(clone))), NOW);
+    control.observe(ManagerInput::Workload(applied(urgent)), NOW);
+    let first = control.decide(NOW).orders;
+    let later = NOW + jiff::SignedDuration::from_secs(2);
+    let orders: Vec<Order> = first.into_iter().chain(control.decide(later).orders).collect();
+    let bodies = orders.iter().map(|one| String::from_utf8_lossy(one.write.request().body()));
+    let bodies: Vec<_> = bodies.collect();
+    let message = r#""message":"Pending the preemption of 1 workload(s)""#;
+    assert!(bodies.iter().any(|one| one.contains(message)), "{bodies:?}");
+}
