@@ -11,6 +11,7 @@
 //! | [`kind`], [`meta`], [`pod`], [`quantity`] | API kinds, shared Kubernetes types, pod templates, quantities |
 //! | [`validation`], [`schema_check`] | errors of fields, and the JSON types of an object |
 //! | [`schema`], [`go_duration`] | schemas that fields of several kinds share; durations as Go writes them |
+//! | [`yaml`] | files of YAML |
 //! | `shared_by_text`, `shared_fields`, `shared_maps`, `shared_parts`, `shared_pod_spec` | equal parts of objects that memory holds once |
 //! | `stored_time` | times as an API server stores them |
 //! | [`worker_drain`] | the drain that annotations of a MultiKueueCluster ask for |
@@ -43,3 +44,4 @@ pub mod v1beta1;
 pub mod v1beta2;
 pub mod validation;
 pub mod worker_drain;
+pub mod yaml;

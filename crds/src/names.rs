@@ -274,11 +274,11 @@ pub mod annotations {
         ASSIGNMENT = "sluice.dev/assignment";
         /// `confirmed` on a MultiKueueCluster allows the deletion of objects on the worker that the manager does not know.
         CLEANUP = "sluice.dev/cleanup";
-        /// `true` on a MultiKueueCluster: it is drained,
+        /// `true` on a MultiKueueCluster: it is drained (docs/reference/dispatch.md §3).
         DRAIN = "sluice.dev/drain";
-        /// from when until when, as `FROM/UNTIL`,
+        /// From when until when such a drain holds, as `FROM/UNTIL`.
         DRAIN_WINDOW = "sluice.dev/drain-window";
-        /// and when running work is withdrawn.
+        /// When such a drain withdraws running work: a time, or a duration from the beginning of the window.
         DRAIN_DEADLINE = "sluice.dev/drain-deadline";
         /// The cluster that a MultiKueueCluster leads to, by the uid of its namespace kube-system.
         CLUSTER_UID = "sluice.dev/cluster-uid";

@@ -1,5 +1,7 @@
 //! A drain that the annotations of a MultiKueueCluster ask for (docs/reference/dispatch.md §3).
 
+use std::fmt::Display;
+
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
@@ -76,8 +78,11 @@ impl WorkerDrain {
             },
         };
         let window = window.map(DrainWindow::parse).transpose()?.unwrap_or_default();
-        let deadline = deadline.map(|text| window.read_deadline(text)).transpose()?;
-        Ok(asked.then_some(Self { window, deadline }))
+        let drain = match deadline {
+            Some(text) => window.with_deadline(window.read_deadline(text)?, &text)?,
+            None => Self { window, deadline: None },
+        };
+        Ok(asked.then_some(drain))
     }
 }
 
@@ -104,23 +109,31 @@ impl DrainWindow {
     }
 
     /// Reads a deadline: a time, or a duration from the beginning of the window.
-    ///
-    /// # Errors
-    /// If the text is no deadline, or one that this window does not reach.
-    pub fn read_deadline(&self, text: &str) -> Result<Timestamp, DrainParseFailure> {
-        let deadline = match go_duration::parse(text) {
+    fn read_deadline(&self, text: &str) -> Result<Timestamp, DrainParseFailure> {
+        match go_duration::parse(text) {
             Some(duration) => {
                 let from =
                     self.from.ok_or_else(|| DrainParseFailure::NoBeginning(text.to_owned()))?;
-                from.checked_add(duration).unwrap_or(Timestamp::MAX)
+                Ok(from.checked_add(duration).unwrap_or(Timestamp::MAX))
             }
-            None => text.parse().map_err(|_| DrainParseFailure::NoDeadline(text.to_owned()))?,
-        };
+            None => text.parse().map_err(|_| DrainParseFailure::NoDeadline(text.to_owned())),
+        }
+    }
+
+    /// A drain in this window. `shown` is the deadline as the error names it.
+    ///
+    /// # Errors
+    /// If the deadline is not before the end of the window.
+    pub fn with_deadline(
+        self,
+        deadline: Timestamp,
+        shown: &dyn Display,
+    ) -> Result<WorkerDrain, DrainParseFailure> {
         match self.until {
             Some(until) if deadline >= until => {
-                Err(DrainParseFailure::AfterWindow(text.to_owned()))
+                Err(DrainParseFailure::AfterWindow(shown.to_string()))
             }
-            _ => Ok(deadline),
+            _ => Ok(WorkerDrain { window: self, deadline: Some(deadline) }),
         }
     }
 

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use harness::program;
-use images::archive::is_complete;
+use images::archive;
 use images::layer::USER;
 use lab::real_nodes::container_image::{ImageFile, LabImage};
 
@@ -49,7 +49,7 @@ fn made_archive(folder: &Path, name: &str) -> Result<PathBuf> {
             path.display()
         )
     };
-    ensure!(is_complete(&path).with_context(broken)?, broken());
+    archive::check(&path).with_context(broken)?;
     Ok(path)
 }
 

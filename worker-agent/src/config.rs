@@ -7,7 +7,7 @@ use anyhow::Context;
 use cluster::control::AgentPolicy;
 use crds::{
     v1alpha1::JobKind, v1beta2::ProvisioningRequestConfigSpec,
-    validation::labels::subdomain_problems,
+    validation::labels::subdomain_problems, yaml::decode_yaml,
 };
 use serde::Deserialize;
 
@@ -172,11 +172,7 @@ impl AgentConfiguration {
     }
 
     pub(crate) fn read(text: &str) -> anyhow::Result<Self> {
-        serde_saphyr::from_str(text).map_err(|error| {
-            // A snippet repeats lines of the file; a log line has the position and the message.
-            let error = error.without_snippet();
-            anyhow::anyhow!("{error}")
-        })
+        decode_yaml(text).map_err(anyhow::Error::msg)
     }
 }
 

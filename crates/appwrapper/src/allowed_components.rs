@@ -30,8 +30,7 @@ impl AllowedComponents {
     }
 
     /// Whether the objects of a kind are jobs.
-    #[must_use]
-    pub fn is_job(&self, group: &str, kind: &str) -> bool {
+    fn is_job(&self, group: &str, kind: &str) -> bool {
         self.jobs.iter().any(|(one, other)| one == group && other == kind)
     }
 }

@@ -4,7 +4,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use crds::go_duration;
+use crds::{go_duration, yaml::decode_yaml};
 use serde::{Deserialize, Deserializer, de::Error};
 use serde_json::Value;
 
@@ -100,7 +100,6 @@ impl<'de> Deserialize<'de> for Period {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = Value::deserialize(deserializer)?;
         let read = match &value {
-            Value::Null => return Ok(Self(None)),
             Value::Number(number) => number.as_u64().map(Duration::from_nanos),
             Value::String(text) => go_duration::parse(text),
             _ => None,
@@ -123,9 +122,7 @@ impl WrapperSettings {
     /// If a field is unknown, malformed, or would have no effect, or if periods contradict each other.
     pub fn parse(text: &str) -> Result<Self, WrapperFileError> {
         // By way of JSON: a decoder of YAML is large, and each type would have one.
-        let fields: Value = serde_saphyr::from_str(text)
-            // A snippet repeats lines of the file; a log line has the position and the message.
-            .map_err(|error| WrapperFileError::Malformed(error.without_snippet().to_string()))?;
+        let fields: Value = decode_yaml(text).map_err(WrapperFileError::Malformed)?;
         let file: WrapperFile = serde_json::from_value(without_nulls(fields))
             .map_err(|error| WrapperFileError::Malformed(error.to_string()))?;
         let block = file.appwrapper;
@@ -204,8 +201,9 @@ impl AutopilotBlock {
         let added = self.resource_taints.into_keys().filter(|name| !resources.contains(name));
         let added: Vec<String> = added.collect();
         resources.extend(added);
-        settings.injects_anti_affinities = self.inject_anti_affinities.unwrap_or(true);
-        settings.monitors_nodes = self.monitor_nodes.unwrap_or(true);
+        settings.injects_anti_affinities =
+            self.inject_anti_affinities.unwrap_or(settings.injects_anti_affinities);
+        settings.monitors_nodes = self.monitor_nodes.unwrap_or(settings.monitors_nodes);
         settings.autopilot_weight =
             self.prefer_no_schedule_weight.unwrap_or(settings.autopilot_weight);
         Ok(())

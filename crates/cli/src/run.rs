@@ -239,8 +239,7 @@ async fn run_drain_in(
     window: DrainWindow,
     print: &(dyn Fn(&str) + Sync),
 ) -> Result<(), CommandFailure> {
-    let deadline: Option<DeadlineArgument> =
-        args.deadline.as_deref().map(str::parse).transpose()?;
+    let deadline = deadline_argument(args.deadline.as_deref())?;
     let drain = drain::drain_in(window, deadline, Timestamp::now())?;
     let line = drain::schedule(client, &args.cluster, &drain).await?;
     let until = withdrawal(drain.deadline);
@@ -287,9 +286,12 @@ fn rebuild_request(args: &RebuildArgs) -> Result<RebuildRequest, CommandFailure>
     })
 }
 
+fn deadline_argument(text: Option<&str>) -> Result<Option<DeadlineArgument>, CommandFailure> {
+    Ok(text.map(str::parse).transpose()?)
+}
+
 fn deadline(text: Option<&str>) -> Result<Option<Timestamp>, CommandFailure> {
-    let argument: Option<DeadlineArgument> = text.map(str::parse).transpose()?;
-    Ok(argument.map(|argument| argument.time(Timestamp::now())))
+    Ok(deadline_argument(text)?.map(|argument| argument.time(Timestamp::now())))
 }
 
 /// The worker as this command reaches it; `None` if the command line does not name it.

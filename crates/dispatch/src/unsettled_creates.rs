@@ -176,12 +176,12 @@ impl<K: Ord + Clone, W: Clone> UnsettledCreates<K, W> {
         !self.creates.contains_key(object)
     }
 
-    /// Objects whose creates are not settled, with what waits for them.
+    /// Objects with creates that are not settled, and what waits for them.
     pub fn waiting(&self) -> impl Iterator<Item = (&K, &W)> {
         self.creates.iter().map(|(object, create)| (object, &create.waiter))
     }
 
-    /// Objects whose creates are not settled, from this one on.
+    /// Objects with creates that are not settled, from this one on.
     pub fn objects_from(&self, first: K) -> impl Iterator<Item = &K> {
         self.creates.range(first..).map(|(object, _)| object)
     }

@@ -108,17 +108,8 @@ fn attempt(
     // Finished pods need no domains.
     let counts: Vec<i64> = pod_sets.iter().map(|one| one.count - one.reclaimed).collect();
     let class = state.class_of(id);
-    let attempt = AssignmentAttempt {
-        workload: id,
-        queue,
-        class: &class,
-        counts: Some(&counts),
-        tried: &[],
-        replaced_slice: None,
-        nominated: None,
-        refused: &[],
-        candidates: None,
-    };
+    let attempt =
+        AssignmentAttempt { counts: Some(&counts), ..AssignmentAttempt::new(id, queue, &class) };
     let mut assignment = held(&mut state.quota, &state.queues, queue, &pod_sets, &counts);
     let active = state.queues.at(queue).active;
     // An inactive ClusterQueue gets no topology assignment; the attempt is repeated later.

@@ -45,7 +45,7 @@ impl Engine {
 
     /// Whether a Workload is a slice that replaces another one. Others of its equivalence class say nothing about it.
     pub fn is_replacement(&self, workload: WorkloadId) -> bool {
-        self.state.class_of(workload).replaced_slice.is_some()
+        self.state.workloads.class(workload).replaced_slice.is_some()
     }
 
     /// Workloads with a reservation in a ClusterQueue, by name.

@@ -55,9 +55,7 @@ impl WhatIf<'_> {
     pub fn second_pass(&mut self, now: Time) -> Vec<SecondPass> {
         self.engine.second_pass(now)
     }
-}
 
-impl WhatIf<'_> {
     /// The tables, for changes that no event makes.
     pub(crate) fn state_mut(&mut self) -> &mut State {
         &mut self.engine.state

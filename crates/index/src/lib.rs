@@ -61,5 +61,6 @@ pub use crate::node_capacity::{
     allocatable_amount, pod_requests, quantity, selects, taints, tolerates,
 };
 pub use crate::quota_report::quota_report;
+pub use crate::resource_flavor::bound_clusters;
 pub use crate::variant_rules::VariantRules;
 pub use crate::workload::{FinishedRun, finished_run, job_kind, pending_order, run_time_group};

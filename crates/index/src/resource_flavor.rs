@@ -60,7 +60,8 @@ impl Index {
 }
 
 /// The MultiKueueClusters that a flavor is bound to; `None` without the annotation.
-fn bound_clusters(flavor: &ResourceFlavor) -> Option<Vec<String>> {
+#[must_use]
+pub fn bound_clusters(flavor: &ResourceFlavor) -> Option<Vec<String>> {
     let names = flavor.metadata.annotations.as_ref()?.get(CLUSTERS)?.split(',').map(str::trim);
     Some(names.filter(|name| !name.is_empty()).map(str::to_owned).collect())
 }

@@ -10,7 +10,7 @@ mod tests;
 use std::io;
 
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crds::decode::from_value;
 
@@ -63,23 +63,23 @@ fn read_conditions(copy: &JobObject) -> Vec<&str> {
 fn cut(status: Value, read: &[&str]) -> Value {
     let Value::Object(mut fields) = status else { return json!({}) };
     let conditions = fields.remove("conditions").and_then(|list| short_conditions(list, read));
-    let with_conditions = |mut fields: Map<String, Value>| {
-        fields.extend(conditions.clone().map(|list| ("conditions".to_owned(), list)));
-        Value::Object(fields)
-    };
     // Without the comma before the field.
     let size = |name: &String, value: &Value| json_size(name) + json_size(value) + 1;
     let all = fields.iter().map(|(name, value)| (size(name, value), name.clone()));
     let mut large: Vec<(usize, String)> = all.filter(|(size, _)| *size > LARGEST_FIELD).collect();
     large.sort_unstable();
-    let mut total = json_size(&with_conditions(fields.clone()));
+    fields.extend(conditions.map(|list| ("conditions".to_owned(), list)));
+    let mut total = json_size(&fields);
     while total > LARGEST {
-        // Many small fields are no status of a controller.
-        let Some((size, name)) = large.pop() else { return with_conditions(Map::new()) };
+        let Some((size, name)) = large.pop() else {
+            // Many small fields are no status of a controller.
+            fields.retain(|name, _| name == "conditions");
+            break;
+        };
         fields.remove(&name);
         total = total.saturating_sub(size + 1);
     }
-    with_conditions(fields)
+    Value::Object(fields)
 }
 
 /// Conditions with short texts; those that are no objects of texts, times and numbers are left out.

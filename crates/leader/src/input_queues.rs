@@ -6,7 +6,8 @@
 //! worker b  --> queue --/
 //! ```
 //! A batch has something of every source that has anything, so that a worker which floods or flaps delays another source by no more
-//! than a batch. Half of it is for the own cluster, whatever the number of workers. A full queue blocks the senders of its own source alone. The inputs of one source stay in their order.
+//! than a batch. Half of it is for the own cluster, whatever the number of workers. A full queue blocks the senders of its own source
+//! alone. The inputs of one source stay in their order.
 
 use std::{
     collections::BTreeMap,
@@ -20,8 +21,7 @@ use std::{
 use cluster::control::{AgentInput, ManagerInput};
 use tokio::{
     sync::mpsc::{
-        Receiver, Sender, UnboundedReceiver, UnboundedSender, channel, error::TrySendError,
-        unbounded_channel,
+        Receiver, Sender, UnboundedReceiver, UnboundedSender, channel, unbounded_channel,
     },
     task::unconstrained,
 };
@@ -122,7 +122,7 @@ impl<I: InputSource> Inputs<I> {
     pub fn try_send(&self, input: I) -> Result<(), NotSent> {
         let queue = self.queue_of(&input);
         let queued = QueuedInput { input, since: Instant::now() };
-        queue.try_send(queued).map_err(|_: TrySendError<_>| NotSent)
+        queue.try_send(queued).map_err(|_| NotSent)
     }
 
     fn queue_of(&self, input: &I) -> Sender<QueuedInput<I>> {

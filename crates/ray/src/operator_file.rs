@@ -5,7 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use crds::validation::labels::{check_annotations, check_labels};
+use crds::{
+    validation::labels::{check_annotations, check_labels},
+    yaml::decode_yaml,
+};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -79,9 +82,7 @@ impl OperatorSettings {
     /// If a field is unknown, malformed, or not built.
     pub fn with_file(mut self, text: &str) -> Result<Self, RayFileError> {
         // By way of JSON: a decoder of YAML is large, and each type would have one.
-        let mut fields: Map<String, Value> = serde_saphyr::from_str(text)
-            // A snippet repeats lines of the file; a log line has the position and the message.
-            .map_err(|error| RayFileError::Malformed(error.without_snippet().to_string()))?;
+        let mut fields: Map<String, Value> = decode_yaml(text).map_err(RayFileError::Malformed)?;
         // A field without a value has its default, as for the official operator.
         fields.retain(|name, value| !value.is_null() && !OF_PROCESS.contains(&name.as_str()));
         for name in NOT_BUILT {

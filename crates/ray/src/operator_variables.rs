@@ -82,12 +82,12 @@ impl OperatorSettings {
         let set = |name: &str| value_of(name).filter(|value| !value.is_empty());
         for (name, place) in SWITCHES {
             if let Some(value) = set(name) {
-                *place(&mut self) = switch(name, value)?;
+                *place(&mut self) = switch(name, &value)?;
             }
         }
         for (name, place) in PERIODS {
             if let Some(value) = set(name) {
-                *place(&mut self) = seconds(name, value)?;
+                *place(&mut self) = seconds(name, &value)?;
             }
         }
         if let Some(domain) = set(CLUSTER_DOMAIN) {
@@ -95,7 +95,7 @@ impl OperatorSettings {
         }
         let ingress = "USE_INGRESS_ON_OPENSHIFT";
         if let Some(value) = set(ingress)
-            && !switch(ingress, value.clone())?
+            && !switch(ingress, &value)?
         {
             let why = "an Ingress is made on OpenShift, too";
             return Err(RayVariableError::NotBuilt { name: ingress, value, why });
@@ -104,18 +104,18 @@ impl OperatorSettings {
     }
 }
 
-fn switch(name: &'static str, value: String) -> Result<bool, RayVariableError> {
+fn switch(name: &'static str, value: &str) -> Result<bool, RayVariableError> {
     match value.to_ascii_lowercase().as_str() {
         "true" => Ok(true),
         "false" => Ok(false),
-        _ => Err(RayVariableError::NoSwitch { name, value }),
+        _ => Err(RayVariableError::NoSwitch { name, value: value.to_owned() }),
     }
 }
 
-fn seconds(name: &'static str, value: String) -> Result<Duration, RayVariableError> {
+fn seconds(name: &'static str, value: &str) -> Result<Duration, RayVariableError> {
     match value.parse::<u32>() {
         Ok(seconds) => Ok(Duration::from_secs(seconds.into())),
-        Err(_) => Err(RayVariableError::NoSeconds { name, value }),
+        Err(_) => Err(RayVariableError::NoSeconds { name, value: value.to_owned() }),
     }
 }
 

@@ -83,8 +83,7 @@ pub struct PendingWorkload {
     /// The message of the same condition. Upstream does not have the field.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
-    /// What it lacks and what would make it admissible, if the process that answers has explained it: it leads. Upstream does not have
-    /// the field.
+    /// What it lacks and what would make it admissible; only the replica that leads knows it. Upstream does not have the field.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub explanation: String,
 }

@@ -39,7 +39,7 @@ fn words(list: &Value) -> Vec<&str> {
     list.as_array().into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
-/// Group and version, the first of the resources, and operations of each webhook of a configuration.
+/// Group and version, resources, and operations of each webhook of a configuration.
 fn registered(file: &str) -> Vec<(String, String, String)> {
     let configuration: Value = serde_saphyr::from_str(file).expect("YAML");
     let webhooks = configuration["webhooks"].as_array().expect("webhooks").iter();

@@ -146,7 +146,8 @@ fn ensure_different(variable: &'static str, servers: &[String]) -> Result<(), Gi
 }
 
 /// The address of the cluster of the current context, or of the first one without a context.
-fn server_of(kubeconfig: &Kubeconfig) -> Option<String> {
+#[must_use]
+pub fn server_of(kubeconfig: &Kubeconfig) -> Option<String> {
     let current = kubeconfig.current_context.as_ref();
     let context = kubeconfig.contexts.iter().find(|one| Some(&one.name) == current);
     let name = context.and_then(|context| Some(&context.context.as_ref()?.cluster));

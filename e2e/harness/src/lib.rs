@@ -43,7 +43,7 @@ pub use ::lab::stages::annotation;
 pub use ::lab::{Component, NodeSpec};
 pub use cluster::{Cluster, ClusterError};
 pub use follow::{Follow, FollowedChange};
-pub use given_clusters::{GivenClusters, GivenClustersError};
+pub use given_clusters::{GivenClusters, GivenClustersError, server_of};
 pub use lab::{LabError, LabPlan, TestLab, program};
 pub use lasting_program::LastingProgram;
 pub use ledger::{Judgement, Ledger, LedgerJob, PodOutcome, PodRecord, Run, RunVerdict};

@@ -52,8 +52,7 @@ impl PlayedPrograms {
         {
             if let Some(script) = script {
                 let home = played.home.path().display().to_string();
-                fs::write(played.path(name), script.replace("HOME", &home))?;
-                fs::set_permissions(played.path(name), fs::Permissions::from_mode(0o755))?;
+                write_program(&played.path(name), &script.replace("HOME", &home))?;
             }
         }
         ["calls", "clusters", "fails"]
@@ -102,6 +101,11 @@ impl PlayedPrograms {
 /// Notes the clusters that the test gets.
 const CARGO: &str = "#!/bin/sh\necho \"cargo $*\" >>HOME/calls\n\
     echo \"$SLUICE_E2E_KUBECONFIGS $SLUICE_E2E_SERVERS\" >>HOME/calls\n";
+
+fn write_program(path: &Path, text: &str) -> Result<()> {
+    fs::write(path, text)?;
+    Ok(fs::set_permissions(path, fs::Permissions::from_mode(0o755))?)
+}
 
 fn said(output: &Output) -> String {
     let text = |bytes| String::from_utf8_lossy(bytes).into_owned();

@@ -1,14 +1,13 @@
 //! `make test-real` with played programs: which of its parts run, are skipped or fail.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Output};
 
 use anyhow::{Context, Result, ensure};
 use e2e::installation::root;
 use tempfile::TempDir;
 
-use crate::said;
+use crate::{said, write_program};
 
 /// Programs that say a line and end with an exit code, each a file below the target directory.
 struct PlayedParts(TempDir);
@@ -21,15 +20,21 @@ impl PlayedParts {
         for program in ["cargo", "debug/sluice-lab", "debug/sluice-images"] {
             played.ends(program, "", 0)?;
         }
-        // Its command runs with the Docker that answers.
-        played.program("debug/sluice-kind", "[ \"$1\" != with-docker ] && exit 0\nwhile [ \"$1\" != -- ]; do shift; done\nshift\nexec \"$@\"")?;
+        played.play_kind("exit 0")?;
         Ok(played)
     }
 
     fn program(&self, name: &str, script: &str) -> Result<()> {
-        let path = self.0.path().join(name);
-        fs::write(&path, format!("#!/bin/sh\n{script}\n"))?;
-        Ok(fs::set_permissions(path, fs::Permissions::from_mode(0o755))?)
+        write_program(&self.0.path().join(name), &format!("#!/bin/sh\n{script}\n"))
+    }
+
+    /// The command of `with-docker` runs with the Docker that answers; other commands do this.
+    fn play_kind(&self, other: &str) -> Result<()> {
+        let script = format!(
+            "[ \"$1\" = with-docker ] || {{ {other}; }}\n\
+             while [ \"$1\" != -- ]; do shift; done\nshift\nexec \"$@\""
+        );
+        self.program("debug/sluice-kind", &script)
     }
 
     fn ends(&self, name: &str, line: &str, code: u8) -> Result<()> {
@@ -126,7 +131,7 @@ fn a_failure_of_what_a_part_needs_is_no_reason_to_skip_it() -> Result<()> {
 fn a_docker_that_ends_below_the_clusters_is_a_failure() -> Result<()> {
     let played = PlayedParts::new()?;
     let dead = "echo 'kind: SKIPPED, nothing was done: Docker does not answer'; exit 77";
-    played.program("debug/sluice-kind", &format!("[ \"$1\" = with-docker ] || {{ {dead}; }}\nwhile [ \"$1\" != -- ]; do shift; done\nshift\nexec \"$@\""))?;
+    played.play_kind(dead)?;
     ensure!(!played.make(&["test-real-clusters"])?.status.success());
 
     played.program("debug/sluice-kind", dead)?;
@@ -137,7 +142,7 @@ fn a_docker_that_ends_below_the_clusters_is_a_failure() -> Result<()> {
             && line.ends_with(" s: Docker does not answer")
     };
     ensure!(said(&output).lines().any(skipped), "{}", said(&output));
-    // A person sees the line.
+    // These targets print the line and succeed.
     ensure!(played.make(&["kind-up"])?.status.success());
     played.ends("debug/sluice-kind", "error: no room", 1)?;
     ensure!(!played.make(&["kind-up"])?.status.success());

@@ -1,7 +1,6 @@
 //! `sluice-kind with-docker`: with a played Docker, and with a daemon of its own where root may start one.
 
 use std::fs;
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -10,7 +9,7 @@ use e2e::host_state::HostState;
 use harness::program;
 use tempfile::TempDir;
 
-use crate::{DEAD_DOCKER, DOCKER, LACKING, PlayedPrograms, said};
+use crate::{DEAD_DOCKER, DOCKER, LACKING, PlayedPrograms, said, write_program};
 
 /// A busy machine takes a multiple of the usual two seconds.
 const STARTED: Duration = Duration::from_secs(120);
@@ -152,10 +151,4 @@ fn a_daemon_that_does_not_start_is_the_reason_why_nothing_is_done() -> Result<()
     );
     ensure!(daemon.left()? == 0);
     Ok(())
-}
-
-fn write_program(path: &Path, text: &str) -> Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    fs::write(path, text)?;
-    Ok(fs::set_permissions(path, fs::Permissions::from_mode(0o755))?)
 }

@@ -1,4 +1,4 @@
-//! The glossary is short: a table of terms that a newcomer can read in one go.
+//! The glossary is short: a table of few terms.
 
 use crate::files::TextFile;
 

@@ -38,8 +38,8 @@ fn components(parent: &Value) -> Vec<UnwatchedObject> {
 }
 
 fn is_deployed(component: &Value) -> bool {
-    let conditions = component["conditions"].as_array().into_iter().flatten();
-    conditions.into_iter().any(|it| it["type"] == RESOURCES_DEPLOYED && it["status"] == "True")
+    let mut conditions = component["conditions"].as_array().into_iter().flatten();
+    conditions.any(|it| it["type"] == RESOURCES_DEPLOYED && it["status"] == "True")
 }
 
 /// The Gateway and the HTTPRoute of a RayService with incremental upgrades; none of another object.

@@ -8,7 +8,7 @@ use crds::{
     names::annotations::POLICY,
     v1alpha1::DispatchPolicy,
     v1beta2::{MultiKueueCluster, MultiKueueConfig},
-    worker_drain::WorkerDrain,
+    worker_drain::{DrainWindow, WorkerDrain},
 };
 use jiff::Timestamp;
 use serde::Serialize;
@@ -35,13 +35,13 @@ pub struct AnnotatedDrain {
     pub holds: bool,
     /// When it begins, if it has a beginning.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub from: Option<String>,
+    pub from: Option<Timestamp>,
     /// When it ends, if it has an end.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub until: Option<String>,
+    pub until: Option<Timestamp>,
     /// When running work is withdrawn.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub deadline: Option<String>,
+    pub deadline: Option<Timestamp>,
     /// Why the annotations have no meaning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub invalid: Option<String>,
@@ -55,13 +55,10 @@ impl AnnotatedDrain {
                 return Some(Self { invalid: Some(failure.to_string()), ..Self::default() });
             }
         };
-        let WorkerDrain { window, deadline } = drain;
-        let is_over = window.until.is_some_and(|until| until <= now);
-        let text = |time: Option<Timestamp>| time.map(|one| one.to_string());
-        let holds = window.holds(now);
-        let (from, until) = (text(window.from), text(window.until));
-        let drain = Self { holds, from, until, deadline: text(deadline), invalid: None };
-        (!is_over).then_some(drain)
+        let WorkerDrain { window: DrainWindow { from, until }, deadline } = drain;
+        let is_over = until.is_some_and(|until| until <= now);
+        let holds = drain.window.holds(now);
+        (!is_over).then_some(Self { holds, from, until, deadline, invalid: None })
     }
 }
 
@@ -84,9 +81,8 @@ impl DrainState {
         }
         names.dedup();
         deadlines.retain(|deadline| !deadline.is_empty());
-        deadlines.extend(
-            annotated.iter().filter(|one| one.holds).filter_map(|one| one.deadline.clone()),
-        );
+        let held = annotated.iter().filter(|one| one.holds).filter_map(|one| one.deadline);
+        deadlines.extend(held.map(|time| time.to_string()));
         let drain = Self { policies: names, deadline: deadlines.into_iter().min(), annotated };
         (!drain.policies.is_empty() || drain.annotated.is_some()).then_some(drain)
     }

@@ -34,9 +34,10 @@ pub fn drain_in(
     deadline: Option<DeadlineArgument>,
     now: Timestamp,
 ) -> Result<WorkerDrain, DrainParseFailure> {
-    let time = deadline.map(|one| one.time(window.from.unwrap_or(now)).to_string());
-    let deadline = time.map(|text| window.read_deadline(&text)).transpose()?;
-    Ok(WorkerDrain { window, deadline })
+    let Some(deadline) = deadline.map(|one| one.time(window.from.unwrap_or(now))) else {
+        return Ok(WorkerDrain { window, deadline: None });
+    };
+    window.with_deadline(deadline, &deadline)
 }
 
 /// Drains a worker by annotations. Gives a line about it.

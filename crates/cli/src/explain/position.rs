@@ -11,25 +11,24 @@ use serde::Deserialize;
 #[derive(Deserialize)]
 struct PendingWorkloadSummary {
     #[serde(default)]
-    items: Vec<PendingWorkloadPosition>,
+    items: Vec<PendingWorkloadItem>,
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct PendingWorkloadPosition {
+struct PendingWorkloadItem {
     metadata: k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta,
-    #[serde(default)]
-    position_in_cluster_queue: i64,
-    #[serde(default)]
-    explanation: String,
+    #[serde(flatten)]
+    place: PendingPlace,
 }
 
 /// What the visibility API says of a pending Workload.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct PendingPlace {
     /// The position among the pending Workloads of the ClusterQueue, from 0.
+    #[serde(default, rename = "positionInClusterQueue")]
     pub position: i64,
     /// What it lacks and what would make it admissible; empty if the replica does not say.
+    #[serde(default)]
     pub explanation: String,
 }
 
@@ -43,8 +42,5 @@ pub async fn read(client: &Client, workload: &Workload) -> Option<PendingPlace> 
     let request = Request::get(path).body(Vec::new()).ok()?;
     let summary: PendingWorkloadSummary = client.request(request).await.ok()?;
     let own = summary.items.into_iter().find(|one| one.metadata.name == workload.metadata.name);
-    own.map(|one| PendingPlace {
-        position: one.position_in_cluster_queue,
-        explanation: one.explanation,
-    })
+    own.map(|one| one.place)
 }

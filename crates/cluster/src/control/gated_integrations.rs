@@ -7,13 +7,24 @@ use runtime::{
     watch::Key,
 };
 
-/// The namespace of the manager, as what an Event about its configuration regards.
-pub(super) fn regarding_namespace(name: &str) -> Regarding {
-    Regarding {
-        api_version: "v1".to_owned(),
-        kind: "Namespace".to_owned(),
-        key: Key { namespace: None, name: name.into() },
-        uid: String::new(),
+/// An Event about the configuration of the manager. It regards the manager's namespace.
+pub(super) fn namespace_event(
+    namespace: &str,
+    (event_type, reason): (EventType, &str),
+    note: String,
+) -> EventRecord {
+    EventRecord {
+        regarding: Regarding {
+            api_version: "v1".to_owned(),
+            kind: "Namespace".to_owned(),
+            key: Key { namespace: None, name: namespace.into() },
+            uid: String::new(),
+        },
+        event_type,
+        action: reason.to_owned(),
+        reason: reason.to_owned(),
+        note,
+        controller: None,
     }
 }
 
@@ -23,15 +34,11 @@ pub(super) fn event_of_gated_integrations(
     namespace: &str,
 ) -> Option<EventRecord> {
     let names = kinds.gated.join(", ");
-    (!names.is_empty()).then(|| EventRecord {
-        regarding: regarding_namespace(namespace),
-        event_type: EventType::Warning,
-        action: INTEGRATION_GATE_OFF.to_owned(),
-        reason: INTEGRATION_GATE_OFF.to_owned(),
-        note: format!(
+    (!names.is_empty()).then(|| {
+        let note = format!(
             "integrations.frameworks enables {names}, and a feature gate disables it: such jobs run without quota"
-        ),
-        controller: None,
+        );
+        namespace_event(namespace, (EventType::Warning, INTEGRATION_GATE_OFF), note)
     })
 }
 

@@ -36,7 +36,7 @@
 //! | `input`, `change`, `listing` | what is observed, object by object; which kinds were listed |
 //! | `manager_settings`, `agent_settings`, `agent_policy`, `scheduler_settings` | settings of the compositions, of the agent's administrator, of the engine |
 //! | `queue_objects`, `agent_queues` | where objects about queues go; the queues of an agent that admits by quota |
-//! | `job_key`, `job_selection`, `gated_integrations` | identity of a job; which jobs are managed; integrations whose gate is off |
+//! | `job_key`, `job_selection`, `gated_integrations` | identity of a job; which jobs are managed; integrations with a gate that is off |
 //! | `elastic_chains`, `elastic_slices` | the slices of an elastic job, in the cluster and as far as they run on a worker |
 //! | `lease_objects` | Leases between managers and agents, as objects |
 //! | `observed`, `node_info`, `pod_fields`, `pod_on_node`, `autoscaler_input` | what watches keep of nodes, pods and autoscalers |

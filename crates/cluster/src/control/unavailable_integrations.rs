@@ -13,7 +13,7 @@ use runtime::{
 };
 
 use super::{
-    context::Context, gated_integrations::regarding_namespace, measurement::Measurement,
+    context::Context, gated_integrations::namespace_event, measurement::Measurement,
     outbox::after as later, timers::Reevaluation,
 };
 
@@ -80,60 +80,43 @@ impl UnavailableIntegrations {
     fn end(&mut self, kind: &Kind, ctx: &mut Context) {
         let ended = self.by_kind.remove(kind);
         if ended.is_some_and(|one| one.reported.is_some()) {
-            ctx.outbox.publish(self.event(kind, None));
+            ctx.outbox.publish(event(&self.namespace, kind, None));
         }
     }
 
     /// Publishes an Event about each kind that has been unavailable for a while.
     pub(super) fn report(&mut self, ctx: &mut Context) {
         let now = ctx.now;
-        let due: Vec<Kind> = self
-            .by_kind
-            .iter()
-            .filter(|(_, one)| one.is_due(now))
-            .map(|(kind, _)| kind.clone())
-            .collect();
-        for kind in due {
-            let Some(one) = self.by_kind.get_mut(&kind) else { continue };
-            let reason = *one.reported.insert(one.reason);
-            ctx.outbox.publish(self.event(&kind, Some(reason)));
+        for (kind, one) in self.by_kind.iter_mut().filter(|(_, one)| one.is_due(now)) {
+            one.reported = Some(one.reason);
+            ctx.outbox.publish(event(&self.namespace, kind, one.reported));
         }
     }
+}
 
-    fn event(&self, kind: &Kind, reason: Option<Unavailable>) -> EventRecord {
-        let framework = kind.framework();
-        let resource = format!("{}.{}", kind.plural(), kind.api_version());
-        let (event_type, event_reason, note) = match reason {
-            // A configuration may name kinds that some clusters do not have.
-            Some(Unavailable::NotServed) => (
-                EventType::Normal,
-                INTEGRATION_UNAVAILABLE,
-                format!(
-                    "{framework} is enabled, and the cluster does not serve {resource}: such jobs are not managed"
-                ),
+fn event(namespace: &str, kind: &Kind, reason: Option<Unavailable>) -> EventRecord {
+    let framework = kind.framework();
+    let resource = format!("{}.{}", kind.plural(), kind.api_version());
+    let (what, note) = match reason {
+        // A configuration may name kinds that some clusters do not have.
+        Some(Unavailable::NotServed) => (
+            (EventType::Normal, INTEGRATION_UNAVAILABLE),
+            format!(
+                "{framework} is enabled, and the cluster does not serve {resource}: such jobs are not managed"
             ),
-            Some(Unavailable::Forbidden) => (
-                EventType::Warning,
-                INTEGRATION_UNAVAILABLE,
-                format!(
-                    "{framework} is enabled, and the manager may not list or watch {resource}: such jobs are not managed"
-                ),
+        ),
+        Some(Unavailable::Forbidden) => (
+            (EventType::Warning, INTEGRATION_UNAVAILABLE),
+            format!(
+                "{framework} is enabled, and the manager may not list or watch {resource}: such jobs are not managed"
             ),
-            None => (
-                EventType::Normal,
-                INTEGRATION_AVAILABLE,
-                format!("the manager observes {resource}: jobs of {framework} are managed"),
-            ),
-        };
-        EventRecord {
-            regarding: regarding_namespace(&self.namespace),
-            event_type,
-            action: event_reason.to_owned(),
-            reason: event_reason.to_owned(),
-            note,
-            controller: None,
-        }
-    }
+        ),
+        None => (
+            (EventType::Normal, INTEGRATION_AVAILABLE),
+            format!("the manager observes {resource}: jobs of {framework} are managed"),
+        ),
+    };
+    namespace_event(namespace, what, note)
 }
 
 impl UnavailableIntegration {

@@ -1,4 +1,4 @@
-//! Workloads whose flavors are bound to clusters.
+//! Workloads with flavors that are bound to clusters.
 
 use dispatch::{
     AssignedPodSet, AssignedWorkload, DispatchedEntry, Fleet, FleetPlacer, PlacementConfig,
@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::{one_pod, submit, two_flavors};
 
-/// A Workload of two pod sets with one pod each, whose flavors are bound to these clusters.
+/// A Workload of two pod sets with one pod each, in flavors that are bound to these clusters.
 fn bound(cpu: ResourceId, clusters: [Option<&[&str]>; 2]) -> DispatchedEntry {
     let plain = one_pod((cpu, 1), 0);
     let pods = plain.work.request.pod_sets[0].clone();

@@ -1,8 +1,8 @@
 //! The evaluation of one Workload as if it were the only head, for what-ifs.
 
 use crate::cycle::entry::CycleEntry;
-use crate::cycle::nominate::{EvaluationLimits, assign_topology, evaluate};
-use crate::cycle::process::fits_without;
+use crate::cycle::nominate::{EvaluationLimits, evaluate};
+use crate::cycle::process::has_usable_targets;
 use crate::flavors::assignment::FlavorAssignmentMode;
 use crate::ids::{QueueId, WorkloadId};
 use crate::state::State;
@@ -26,7 +26,6 @@ pub(crate) fn evaluate_alone(
     let mark = state.quota.begin_simulation();
     let mut entry = CycleEntry::new(state, queue, workload);
     evaluate(state, &mut entry, EvaluationLimits::default());
-    assign_topology(state, &mut entry);
     let found = admissibility(state, &entry);
     state.quota.end_simulation(mark);
     found
@@ -37,8 +36,7 @@ fn admissibility(state: &mut State, entry: &CycleEntry) -> Option<Admissibility>
         FlavorAssignmentMode::NoFit => None,
         FlavorAssignmentMode::Fit | FlavorAssignmentMode::DeferredFit => Some(Admissibility::Fits),
         FlavorAssignmentMode::Preempt => {
-            let may = !entry.targets.is_empty() && !state.is_preemption_gated(entry.workload);
-            (may && fits_without(state, entry, &[])).then_some(Admissibility::Preempts)
+            has_usable_targets(state, entry, &[]).then_some(Admissibility::Preempts)
         }
     }
 }

@@ -36,9 +36,6 @@ pub(super) fn nominate(state: &mut State, entry: &mut CycleEntry) {
             entry.workload,
         );
         evaluate(state, entry, EvaluationLimits { tried: &tried, ..EvaluationLimits::default() });
-        // A head that waits for preemption takes its domains for this cycle, too, so that later
-        // heads do not.
-        assign_topology(state, entry);
         entry.nominated_borrow = entry.assignment.borrow;
     }
 }
@@ -94,25 +91,16 @@ fn last_tried_flavors(
 
 type TriedFlavors = SmallVec<[(u16, ResourceId, u16); 4]>;
 
-/// Assigns topology domains to a head that needs preemption, as if its targets were gone.
-pub(super) fn assign_topology(state: &mut State, entry: &mut CycleEntry) {
+/// Assigns topology domains to a head that needs preemption, as if its targets were gone. It takes them for this cycle, so that later heads do not.
+fn assign_topology(state: &mut State, entry: &mut CycleEntry) {
     if entry.assignment.mode() != FlavorAssignmentMode::Preempt || !state.topology.any() {
         return;
     }
     let class = Arc::clone(&entry.class);
     let (workload, queue) = (entry.workload, entry.queue);
     let replaced_slice = entry.replaced_slice;
-    let attempt = AssignmentAttempt {
-        workload,
-        queue,
-        class: &class,
-        counts: None,
-        tried: &[],
-        replaced_slice,
-        nominated: None,
-        refused: &[],
-        candidates: None,
-    };
+    let attempt =
+        AssignmentAttempt { replaced_slice, ..AssignmentAttempt::new(workload, queue, &class) };
     let (removed, assignment) = (target::ids(&entry.targets), &mut entry.assignment);
     simulation::simulate_removal(state, &removed, |state| {
         topology::assign_assuming_preemption(state, &attempt, assignment, removed.is_empty());
@@ -132,23 +120,26 @@ pub(super) struct EvaluationLimits<'a> {
     pub(super) candidates: Option<&'a [WorkloadId]>,
 }
 
-/// Computes assignment, topology and targets. If the Workload does not fit, tries fewer pods (gate PartialAdmission).
+/// Computes assignment, topology and targets, and the domains of a head that needs preemption.
 pub(super) fn evaluate(state: &mut State, entry: &mut CycleEntry, limits: EvaluationLimits<'_>) {
+    find_assignment(state, entry, limits);
+    assign_topology(state, entry);
+}
+
+/// Computes assignment, topology and targets. If the Workload does not fit, tries fewer pods (gate PartialAdmission).
+fn find_assignment(state: &mut State, entry: &mut CycleEntry, limits: EvaluationLimits<'_>) {
     let EvaluationLimits { tried, nominated, refused, candidates } = limits;
     let class = Arc::clone(&entry.class);
     let (workload, queue) = (entry.workload, entry.queue);
     let replaced_slice = slices::replaced(&state.names, &state.workloads, workload, queue);
     entry.replaced_slice = replaced_slice;
     let attempt = AssignmentAttempt {
-        workload,
-        queue,
-        class: &class,
-        counts: None,
         tried,
         replaced_slice,
         nominated,
         refused,
         candidates,
+        ..AssignmentAttempt::new(workload, queue, &class)
     };
     attempt_with(state, &attempt, &mut entry.assignment, &mut entry.targets);
     // Fewer pods are tried only if the full count leads to no admission (§4.5), or to none before pods have left their nodes.

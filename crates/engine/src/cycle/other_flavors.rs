@@ -1,4 +1,4 @@
-//! Other flavors for an entry whose quota is free, and that no worker cluster takes with the flavors of its nomination.
+//! Other flavors for an entry with free quota that no worker cluster takes with the flavors of its nomination.
 //!
 //! Flavors that were refused are left out, and the scan of the others is that of a nomination: the order of the flavors, borrowing
 //! and flavorFungibility decide as if these were not there. An assignment that fits is offered to the placer in the same
@@ -17,9 +17,9 @@ use std::collections::VecDeque;
 use smallvec::SmallVec;
 
 use crate::cycle::entry::{CycleEntry, CycleOutcome};
-use crate::cycle::nominate::{EvaluationLimits, assign_topology, evaluate};
+use crate::cycle::nominate::{EvaluationLimits, evaluate};
 use crate::cycle::preemption_on_clusters::{preempt, preempt_for_room};
-use crate::cycle::process::{fits_without, overlaps};
+use crate::cycle::process::has_usable_targets;
 use crate::flavors::assignment::FlavorAssignmentMode;
 use crate::ids::{FlavorId, RequeueKey, WorkloadId};
 use crate::placer::Placer;
@@ -44,22 +44,24 @@ pub(super) fn without_room(
 ) -> CycleOutcome {
     let mut outcome = CycleOutcome::NoClusterCapacity(key);
     let fits = entry.assignment.mode() == FlavorAssignmentMode::Fit;
-    let stays = prefers_preemption(state, entry);
-    if fits && stays {
+    let room_first = fits && prefers_preemption(state, entry);
+    if room_first {
         outcome = preempt_for_room(state, entry, earlier, key, placer);
+        if !is_refused(outcome) {
+            return outcome;
+        }
     }
     let mut search = FlavorSearch::new(state, entry);
-    if is_refused(outcome)
-        && let Some(placed) = search.place(state, entry, earlier, placer)
-    {
+    if let Some(placed) = search.place(state, entry, earlier, placer) {
         return placed;
     }
-    if is_refused(outcome) && fits && !stays {
+    if fits && !room_first {
         outcome = preempt_for_room(state, entry, earlier, key, placer);
+        if !is_refused(outcome) {
+            return outcome;
+        }
     }
-    if is_refused(outcome)
-        && let Some(mut found) = search.preempting
-    {
+    if let Some(mut found) = search.preempting {
         match preempt(state, &mut found, earlier, placer) {
             CycleOutcome::NoClusterCapacity(key) => entry.further_keys.push(key),
             preempting => {
@@ -97,17 +99,17 @@ struct FlavorSearch {
 impl FlavorSearch {
     fn new(state: &State, entry: &CycleEntry) -> Self {
         let groups = &state.queues.at(entry.queue).groups;
-        let has_others = groups.iter().any(|group| group.flavors.len() > 1);
-        // A replacement slice keeps the flavors of the old one.
-        let may_change = has_others && entry.replaced_slice.is_none();
         let sizes = || groups.iter().map(|one| one.flavors.len()).filter(|size| *size > 0);
         let combinations = sizes().fold(1, usize::saturating_mul);
-        let most = combinations.min(MAX_COMBINATIONS).max(sizes().sum());
-        let left = if may_change { most } else { 0 };
-        let is_cut = combinations > MAX_COMBINATIONS;
-        let (next, seen) = (VecDeque::new(), Vec::new());
-        let mut search = Self { next, seen, left, is_cut, preempting: None };
-        if may_change {
+        let mut search = Self {
+            next: VecDeque::new(),
+            seen: Vec::new(),
+            left: combinations.min(MAX_COMBINATIONS).max(sizes().sum()),
+            is_cut: combinations > MAX_COMBINATIONS,
+            preempting: None,
+        };
+        // A replacement slice keeps the flavors of the old one.
+        if combinations > 1 && entry.replaced_slice.is_none() {
             search.leave_out(state, &LeftOut::new(), entry);
         }
         search
@@ -188,11 +190,7 @@ impl FlavorSearch {
     }
 
     fn keep_preempting(&mut self, state: &mut State, found: &CycleEntry, earlier: &[WorkloadId]) {
-        let is_usable = self.preempting.is_none()
-            && !found.targets.is_empty()
-            && !state.is_preemption_gated(found.workload)
-            && !overlaps(found, earlier);
-        if is_usable && fits_without(state, found, earlier) {
+        if self.preempting.is_none() && has_usable_targets(state, found, earlier) {
             self.preempting = Some(found.clone());
         }
     }
@@ -208,7 +206,6 @@ fn with(left_out: &LeftOut, flavor: FlavorId) -> LeftOut {
 fn evaluate_without(state: &mut State, entry: &CycleEntry, refused: &LeftOut) -> CycleEntry {
     let mut found = entry.clone();
     evaluate(state, &mut found, EvaluationLimits { refused, ..EvaluationLimits::default() });
-    assign_topology(state, &mut found);
     found
 }
 

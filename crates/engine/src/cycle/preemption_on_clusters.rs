@@ -9,10 +9,9 @@
 use std::cmp::Reverse;
 
 use crate::cycle::entry::{CycleEntry, CycleOutcome};
-use crate::cycle::nominate::{EvaluationLimits, assign_topology, evaluate};
+use crate::cycle::nominate::{EvaluationLimits, evaluate};
 use crate::cycle::preemption_for_room::{add_targets, may_preempt};
-use crate::cycle::process::{all_targets, fits_without, nominated_flavors, overlaps};
-use crate::flavors::assignment::FlavorAssignmentMode;
+use crate::cycle::process::{all_targets, has_usable_targets, nominated_flavors};
 use crate::ids::{RequeueKey, WorkloadId};
 use crate::placer::Placer;
 use crate::preemption::simulation::simulate_removal;
@@ -104,13 +103,8 @@ fn targets_among(
         candidates: Some(candidates),
         ..EvaluationLimits::default()
     };
-    simulate_removal(state, earlier, |state| {
-        evaluate(state, &mut found, limits);
-        assign_topology(state, &mut found);
-    });
-    let preempts = found.assignment.mode() == FlavorAssignmentMode::Preempt;
-    let is_usable = preempts && !found.targets.is_empty() && !overlaps(&found, earlier);
-    (is_usable && fits_without(state, &found, earlier)).then_some(found)
+    simulate_removal(state, earlier, |state| evaluate(state, &mut found, limits));
+    has_usable_targets(state, &found, earlier).then_some(found)
 }
 
 fn cost(state: &State, entry: &CycleEntry) -> PreemptionCost {

@@ -5,7 +5,7 @@
 use smallvec::SmallVec;
 
 use crate::cycle::entry::{CycleEntry, CycleOutcome};
-use crate::cycle::nominate::{EvaluationLimits, assign_topology, evaluate};
+use crate::cycle::nominate::{EvaluationLimits, evaluate};
 use crate::cycle::other_flavors::without_room;
 use crate::cycle::preempted_workloads::PreemptedWorkloads;
 use crate::cycle::preemption_on_clusters;
@@ -137,7 +137,7 @@ fn place(entry: &CycleEntry, placer: &mut dyn Placer) -> CycleOutcome {
 }
 
 /// Whether a target of the entry is among these Workloads.
-pub(super) fn overlaps(entry: &CycleEntry, preempted: &[WorkloadId]) -> bool {
+fn overlaps(entry: &CycleEntry, preempted: &[WorkloadId]) -> bool {
     entry.targets.iter().any(|target| preempted.contains(&target.workload))
 }
 
@@ -158,7 +158,6 @@ fn evaluate_again(state: &mut State, entry: &mut CycleEntry, preempted: &[Worklo
         let nominated = nominated_flavors(entry);
         let nominated = Some(nominated.as_slice());
         evaluate(state, entry, EvaluationLimits { nominated, ..EvaluationLimits::default() });
-        assign_topology(state, entry);
     });
     entry.targets_recomputed |= overlap;
     // It fits without the targets of earlier entries, but these still run (§4.8 step 2).
@@ -202,12 +201,21 @@ pub(super) fn nominated_flavors(entry: &CycleEntry) -> SmallVec<[(u16, ResourceI
     nominated
 }
 
-/// Whether the entry fits once the targets of the cycle and its own are gone.
-pub(super) fn fits_without(
+/// Whether the entry needs preemption, and fits without targets that it may preempt.
+pub(super) fn has_usable_targets(
     state: &mut State,
     entry: &CycleEntry,
     preempted: &[WorkloadId],
 ) -> bool {
+    let may = entry.assignment.mode() == FlavorAssignmentMode::Preempt
+        && !entry.targets.is_empty()
+        && !state.is_preemption_gated(entry.workload)
+        && !overlaps(entry, preempted);
+    may && fits_without(state, entry, preempted)
+}
+
+/// Whether the entry fits once the targets of the cycle and its own are gone.
+fn fits_without(state: &mut State, entry: &CycleEntry, preempted: &[WorkloadId]) -> bool {
     let all = all_targets(entry, preempted);
     simulate_removal(state, &all, |state| {
         quota_suffices(&state.quota, &state.queues, entry) && topology::still_fits(state, entry)

@@ -1,8 +1,7 @@
 //! What a pending Workload lacks, and the smallest changes that would make it admissible. Each change is found by an evaluation of
 //! the Workload on the live tables, which are undone ([`WhatIf`](crate::WhatIf)).
 //!
-//! Cost: at most [`MAX_EVALUATIONS`] evaluations of this Workload, besides that of
-//! [`pending_explanation`](mod@super::pending_explanation).
+//! Cost: at most 16 evaluations of this Workload, besides that of [`pending_explanation`](mod@super::pending_explanation).
 
 use crate::amount::Amount;
 use crate::cycle::alone::Admissibility;
@@ -14,9 +13,6 @@ use crate::explain::short_flavors::short_flavors;
 use crate::ids::{FlavorId, QueueId, ResourceId, WorkloadId};
 use crate::pending::dequeue;
 use crate::state::State;
-
-/// Evaluations of a Workload for one explanation.
-pub(super) const MAX_EVALUATIONS: usize = 16;
 
 /// Why a Workload is pending, and what would make it admissible.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,14 +37,12 @@ pub enum SufficientChange {
 }
 
 /// A Workload with quota that may end.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkloadEnd {
     /// The Workload.
     pub workload: WorkloadId,
     /// The ClusterQueue of its quota.
     pub queue: QueueId,
-    /// What of its quota is short; empty if nodes are.
-    pub usage: Vec<FlavorAmount>,
 }
 
 /// An amount of a resource in a flavor.
@@ -80,7 +74,7 @@ fn search(
     (queue, id): (QueueId, WorkloadId),
     pod_sets: &[PodSetExplanation],
 ) -> (bool, Vec<SufficientChange>) {
-    let mut search = ChangeSearch::new(state, queue, id, MAX_EVALUATIONS);
+    let mut search = ChangeSearch::new(state, queue, id);
     if search.evaluate().is_some() {
         return (true, Vec::new());
     }

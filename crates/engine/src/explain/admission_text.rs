@@ -16,7 +16,7 @@ use crate::explain::explanation_text::{headline, topology_error, unsuitable};
 use crate::explain::quantity::format_quantity;
 use crate::explain::quota_shortage::{QueueUsage, QuotaShortage};
 use crate::explain::topology_text;
-use crate::ids::{FlavorId, QueueId, WorkloadId};
+use crate::ids::{QueueId, WorkloadId};
 
 /// Flavors that are explained per pod set.
 const MAX_FLAVORS: usize = 5;
@@ -99,11 +99,7 @@ fn unfit<'a>(
 ) -> Vec<&'a FlavorExplanation> {
     let groups = queue.map(|id| &engine.state.queues.at(id).groups);
     let groups = groups.into_iter().flat_map(|groups| groups.iter());
-    let fits =
-        |flavor: &FlavorId| one.flavors.iter().any(|one| one.flavor == *flavor && one.fits());
-    let unfit = groups.filter(|group| !group.flavors.iter().any(fits));
-    let unfit: Vec<FlavorId> = unfit.flat_map(|group| group.flavors.iter().copied()).collect();
-    one.flavors.iter().filter(|one| unfit.contains(&one.flavor)).collect()
+    groups.flat_map(|group| one.unfit_in(&group.flavors)).collect()
 }
 
 fn pod_set(

@@ -12,13 +12,16 @@ use crate::explain::admission_explanation::{FlavorAmount, SufficientChange, Work
 use crate::explain::explanation::{PodSetExplanation, TopologyExplanation};
 use crate::explain::short_flavors::{ShortFlavors, ShortSlot};
 use crate::ids::{QueueId, Slot, WorkloadId};
-use crate::preemption::simulation::simulate_removal;
+use crate::preemption::simulation::{remove_workload, restore_workload};
 use crate::slices;
-use crate::spec::{ClusterQueueInfo, PreemptionPolicy, PreemptionSpec};
+use crate::spec::{ClusterQueueInfo, PreemptionSpec};
 use crate::state::State;
 use crate::workloads::equivalence_class::EquivalenceClass;
 use crate::workloads::record::WorkloadRecord;
 use crate::workloads::usage::charged;
+
+/// Evaluations of a Workload for one explanation.
+const MAX_EVALUATIONS: usize = 16;
 
 /// Workloads of which the end is tried.
 const MAX_ENDS: usize = 4;
@@ -33,13 +36,8 @@ pub(super) struct ChangeSearch<'a> {
 }
 
 impl<'a> ChangeSearch<'a> {
-    pub(super) fn new(
-        state: &'a mut State,
-        queue: QueueId,
-        workload: WorkloadId,
-        evaluations: usize,
-    ) -> Self {
-        Self { state, queue, workload, left: evaluations }
+    pub(super) fn new(state: &'a mut State, queue: QueueId, workload: WorkloadId) -> Self {
+        Self { state, queue, workload, left: MAX_EVALUATIONS }
     }
 
     pub(super) fn state(&self) -> &State {
@@ -140,11 +138,10 @@ impl<'a> ChangeSearch<'a> {
     }
 
     fn fits_without(&mut self, ended: WorkloadId) -> bool {
-        let Some(left) = self.left.checked_sub(1) else { return false };
-        self.left = left;
-        let (queue, workload) = (self.queue, self.workload);
-        simulate_removal(self.state, &[ended], |state| evaluate_alone(state, queue, workload))
-            .is_some()
+        remove_workload(self.state, ended);
+        let fits = self.evaluate().is_some();
+        restore_workload(self.state, ended);
+        fits
     }
 
     /// Workloads in the cohort tree with at least the missing usage: those that are leaving first, then the least usage.
@@ -153,15 +150,12 @@ impl<'a> ChangeSearch<'a> {
         let mut found = Vec::new();
         for (queue, id) in self.reserving_in_tree() {
             let Some(admission) = workloads.admission(id) else { continue };
-            let usage =
-                short.slots.iter().map(|one| (one.slot, charged(&admission.usage, one.slot)));
-            let usage: Vec<(Slot, Amount)> = usage.collect();
-            if usage.iter().zip(&short.slots).all(|(one, short)| one.1 >= short.missing) {
-                let amounts: Vec<Amount> = usage.iter().map(|one| one.1).collect();
+            let usage = short.slots.iter().map(|one| charged(&admission.usage, one.slot));
+            let usage: Vec<Amount> = usage.collect();
+            if usage.iter().zip(&short.slots).all(|(used, short)| *used >= short.missing) {
                 let name = self.state.names.workloads.name(id);
-                let rank = (Reverse(admission.evicted), amounts, admission.reserved_at, name);
-                let usage = self.named(&usage);
-                found.push((rank, WorkloadEnd { workload: id, queue, usage }));
+                let rank = (Reverse(admission.evicted), usage, admission.reserved_at, name);
+                found.push((rank, WorkloadEnd { workload: id, queue }));
             }
         }
         found.sort_by(|left, right| left.0.cmp(&right.0));
@@ -176,10 +170,8 @@ impl<'a> ChangeSearch<'a> {
 
     fn queues_in_tree(&self) -> impl Iterator<Item = QueueId> + '_ {
         let tree = self.state.quota.tree();
-        let root = tree.root(self.state.queues.at(self.queue).node);
-        tree.ids()
-            .filter(move |&node| tree.root(node) == root)
-            .filter_map(|node| tree.node(node).queue)
+        let all = tree.tree_of(self.state.queues.at(self.queue).node);
+        all.filter_map(|node| tree.node(node).queue)
     }
 
     /// Workloads on the nodes that lack room.
@@ -192,7 +184,7 @@ impl<'a> ChangeSearch<'a> {
         let ends = users.flatten().filter_map(|user| {
             let workload = user.workload?;
             let queue = self.state.workloads.admission(workload)?.queue;
-            Some((user.amount, WorkloadEnd { workload, queue, usage: Vec::new() }))
+            Some((user.amount, WorkloadEnd { workload, queue }))
         });
         let mut ends: Vec<(Amount, WorkloadEnd)> = ends.collect();
         ends.sort_by_key(|one| one.0);
@@ -201,12 +193,7 @@ impl<'a> ChangeSearch<'a> {
 
     /// The lowest priority with which the Workload finds preemption targets, among those that make a difference.
     pub(super) fn priority(&mut self) -> Option<SufficientChange> {
-        let never = PreemptionSpec::default();
-        let PreemptionSpec { within_cluster_queue, reclaim, borrow } =
-            self.state.queues.at(self.queue).preemption;
-        let preempts = (within_cluster_queue, reclaim)
-            != (PreemptionPolicy::Never, PreemptionPolicy::Never)
-            || borrow != never.borrow;
+        let preempts = self.state.queues.at(self.queue).preemption != PreemptionSpec::default();
         if !preempts || self.state.is_preemption_gated(self.workload) {
             return None;
         }

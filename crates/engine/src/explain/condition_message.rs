@@ -80,7 +80,7 @@ pub fn condition_message(engine: &Engine, entry: &CycleEntry) -> String {
     }
 }
 
-/// One that preempts for room on a worker cluster has quota, and lacks nothing else.
+/// A Workload that preempts only for room on a worker cluster lacks no quota, so its summary is empty.
 fn preempting(engine: &Engine, entry: &CycleEntry) -> String {
     let pending = format!("Pending the preemption of {} workload(s)", entry.targets.len());
     let lacks = summary(engine, entry);

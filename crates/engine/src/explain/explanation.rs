@@ -116,6 +116,13 @@ impl PodSetExplanation {
         let any = self.flavors.is_empty() || self.flavors.iter().any(suits);
         self.uncovered.is_empty() && self.topology_error.is_none() && any
     }
+
+    /// The explained flavors of a resource group; none if one of them fits.
+    pub(super) fn unfit_in(&self, group: &[FlavorId]) -> Vec<&FlavorExplanation> {
+        let all: Vec<&FlavorExplanation> =
+            self.flavors.iter().filter(|one| group.contains(&one.flavor)).collect();
+        if all.iter().any(|one| one.fits()) { Vec::new() } else { all }
+    }
 }
 
 impl FlavorExplanation {

@@ -121,17 +121,7 @@ fn inactive(
 fn pod_sets(state: &State, id: WorkloadId, queue: QueueId) -> Vec<PodSetExplanation> {
     let class = state.class_of(id);
     let replaced_slice = slices::replaced(&state.names, &state.workloads, id, queue);
-    let attempt = AssignmentAttempt {
-        workload: id,
-        queue,
-        class: &class,
-        counts: None,
-        tried: &[],
-        replaced_slice,
-        nominated: None,
-        refused: &[],
-        candidates: None,
-    };
+    let attempt = AssignmentAttempt { replaced_slice, ..AssignmentAttempt::new(id, queue, &class) };
     let mut earlier =
         EarlierPodSets { usage: SlotUsage::new(), probe: PlacementProbe::new(state, &class) };
     (0..class.pod_sets.len()).map(|index| pod_set(state, &attempt, index, &mut earlier)).collect()

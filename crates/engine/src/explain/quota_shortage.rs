@@ -98,9 +98,8 @@ pub(super) fn shortage(
 
 /// Queues of the tree that use a slot, most first, then by name.
 fn users(names: &Names, quota: &QuotaLayer, node: NodeId, slot: Slot) -> Vec<QueueUsage> {
-    let root = quota.tree().root(node);
     let mut users: Vec<QueueUsage> = Vec::new();
-    for one in quota.tree().ids().filter(|&one| quota.tree().root(one) == root) {
+    for one in quota.tree().tree_of(node) {
         let cell = quota.tree().at(one, slot);
         if let Some(queue) = quota.tree().node(one).queue
             && cell.usage > Amount::ZERO
@@ -132,9 +131,10 @@ fn remedy_for_limit(
     if own.borrowing_limit.is_some() && own.local + lent >= wanted {
         return QuotaRemedy::RaiseBorrowingLimit(missing);
     }
-    let root = tree.root(node);
-    let all = tree.ids().filter(|&one| tree.root(one) == root);
-    let owned = all.map(|one| tree.at(one, slot).nominal).fold(Amount::ZERO, |sum, one| sum + one);
+    let owned = tree
+        .tree_of(node)
+        .map(|one| tree.at(one, slot).nominal)
+        .fold(Amount::ZERO, |sum, one| sum + one);
     // The tree owns enough, but others lend too little of it.
     if owned >= wanted && owned > own.nominal {
         return QuotaRemedy::LendMore(missing);

@@ -53,27 +53,22 @@ fn in_group(
     flavors: &[FlavorId],
     pod_sets: &[PodSetExplanation],
 ) -> Option<Vec<ShortFlavors>> {
-    let of_group = |one: &PodSetExplanation| -> Vec<FlavorExplanation> {
-        one.flavors.iter().filter(|one| flavors.contains(&one.flavor)).cloned().collect()
-    };
-    let unfit = pod_sets.iter().map(of_group);
-    let unfit = unfit.filter(|all| !all.is_empty() && !all.iter().any(FlavorExplanation::fits));
-    let unfit: Vec<Vec<FlavorExplanation>> = unfit.collect();
+    let unfit = pod_sets.iter().map(|one| one.unfit_in(flavors)).filter(|all| !all.is_empty());
+    let unfit: Vec<Vec<&FlavorExplanation>> = unfit.collect();
     if unfit.is_empty() {
         return None;
     }
     let short = flavors.iter().filter_map(|&flavor| {
-        let of_flavor = |all: &Vec<FlavorExplanation>| {
-            all.iter().find(|one| one.flavor == flavor && one.lacks_quota_alone()).cloned()
-        };
-        let explained = unfit.iter().map(of_flavor).collect::<Option<Vec<_>>>()?;
+        let is_short = |one: &&FlavorExplanation| one.flavor == flavor && one.lacks_quota_alone();
+        let explained = unfit.iter().map(|all| all.iter().copied().find(is_short));
+        let explained: Vec<&FlavorExplanation> = explained.collect::<Option<_>>()?;
         Some(shortage_of(state, queue, &explained)).filter(|one| !one.slots.is_empty())
     });
     Some(short.collect())
 }
 
 /// The sum of what pod sets lack in one flavor.
-fn shortage_of(state: &State, queue: QueueId, pod_sets: &[FlavorExplanation]) -> ShortFlavors {
+fn shortage_of(state: &State, queue: QueueId, pod_sets: &[&FlavorExplanation]) -> ShortFlavors {
     let (tree, node) = (state.quota.tree(), state.queues.at(queue).node);
     let mut wanted: Vec<(Slot, Amount)> = Vec::new();
     for one in pod_sets.iter().flat_map(|one| &one.shortages) {

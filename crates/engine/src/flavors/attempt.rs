@@ -22,13 +22,32 @@ pub(crate) struct AssignmentAttempt<'a> {
     pub(crate) replaced_slice: Option<WorkloadId>,
     /// Flavors that must not change, when an entry is evaluated again within a cycle.
     pub(crate) nominated: Option<&'a [(u16, ResourceId, FlavorId)]>,
-    /// Flavors that no cluster has capacity in.
+    /// Flavors that are left out.
     pub(crate) refused: &'a [FlavorId],
     /// The only preemption candidates, sorted.
     pub(crate) candidates: Option<&'a [WorkloadId]>,
 }
 
-impl AssignmentAttempt<'_> {
+impl<'a> AssignmentAttempt<'a> {
+    /// An attempt without restrictions.
+    pub(crate) fn new(
+        workload: WorkloadId,
+        queue: QueueId,
+        class: &'a Arc<EquivalenceClass>,
+    ) -> Self {
+        Self {
+            workload,
+            queue,
+            class,
+            counts: None,
+            tried: &[],
+            replaced_slice: None,
+            nominated: None,
+            refused: &[],
+            candidates: None,
+        }
+    }
+
     /// Whether a Workload may be a preemption candidate.
     pub(crate) fn considers(&self, candidate: WorkloadId) -> bool {
         self.candidates.is_none_or(|all| all.binary_search(&candidate).is_ok())

@@ -175,6 +175,12 @@ impl QuotaTree {
         self.nodes[node].root.unwrap_or(node)
     }
 
+    /// The nodes of the tree of a node.
+    pub(crate) fn tree_of(&self, node: NodeId) -> impl Iterator<Item = NodeId> + '_ {
+        let root = self.root(node);
+        self.ids().filter(move |&one| self.root(one) == root)
+    }
+
     /// The cell of a node and slot.
     #[inline]
     pub(crate) fn at(&self, node: NodeId, slot: Slot) -> &QuotaCell {

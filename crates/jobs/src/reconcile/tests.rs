@@ -74,7 +74,6 @@ fn flavors() -> FlavorsByName {
     [("x".to_owned(), serde_json::from_value(spec).expect("decodes"))].into()
 }
 
-/// Steps as short texts, for a job that controls its Workloads.
 fn context<'a>(workloads: &'a [&'a Workload], flavors: &'a FlavorsByName) -> ReconcileContext<'a> {
     ReconcileContext {
         workloads,
@@ -86,6 +85,7 @@ fn context<'a>(workloads: &'a [&'a Workload], flavors: &'a FlavorsByName) -> Rec
     }
 }
 
+/// Steps as short texts, for a job that controls its Workloads.
 fn steps(job: &Job, workloads: &[&Workload]) -> Vec<String> {
     words(reconcile(job, context(workloads, &flavors())))
 }

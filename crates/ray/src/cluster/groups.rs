@@ -334,10 +334,10 @@ fn delete_twins<'a>(
     group: &WorkerGroupSpec,
     leaving: &mut BTreeSet<&'a str>,
 ) -> Result<(), Failure> {
-    let pods = context.group_pods(&group.group_name).filter(|_| context.is_autoscaling());
+    let pods = context.group_pods(&group.group_name);
     let staying = pods.filter(|pod| !is_terminating(pod) && !leaving.contains(name(pod)));
     let placed = staying.map(|pod| Placed { index: replica_index(pod), name: name(pod), pod });
-    let twins: BTreeSet<&str> = younger_twins(placed).collect();
+    let twins = younger_twins(context, placed);
     for pod in context.group_pods(&group.group_name).filter(|pod| twins.contains(name(pod))) {
         let what = format!("pod {}; another worker has its place", context.path(name(pod)));
         delete_worker(pass, pod, &what, &what)?;

@@ -35,11 +35,13 @@ pub(crate) fn reconcile<'a>(
     let replicas = replicas(context, group);
     let n_hosts = usize::try_from(hosts(group)).unwrap_or(1);
     let mut n_deleted = 0;
-    let twins = twins(context, group, &replicas, n_hosts);
-    for pods in &replicas {
+    let reasons: Vec<Option<String>> =
+        replicas.iter().map(|pods| reason_to_delete(pods, n_hosts, group)).collect();
+    let staying = replicas.iter().zip(&reasons).filter(|(_, reason)| reason.is_none());
+    let twins = twins(context, staying.map(|(pods, _)| &pods[..]));
+    for (pods, reason) in replicas.iter().zip(reasons) {
         let is_twin = twins.contains(replica_name(pods));
         let twin = || is_twin.then(|| "another replica has its place".to_owned());
-        let reason = reason_to_delete(pods, n_hosts, group);
         if let Some(why) = reason.or_else(twin) {
             delete_replica(context, pass, group, pods, &why)?;
             n_deleted += 1;
@@ -67,8 +69,8 @@ pub(crate) fn reconcile<'a>(
         return Ok(());
     }
     // A replica works with all of its pods only, so one that loses a pod is leaving.
-    let leaving = replicas.iter().filter(|pods| pods.iter().any(|pod| is_terminating(pod))).count();
-    let staying = replicas.iter().filter(|pods| !pods.iter().any(|pod| is_terminating(pod)));
+    let leaving = replicas.iter().filter(|pods| is_leaving(pods)).count();
+    let staying = replicas.iter().filter(|pods| !is_leaving(pods));
     let surplus = (replicas.len() - wanted).saturating_sub(leaving);
     // The highest indexes go first; the official operator has no fixed order.
     for pods in staying.rev().take(surplus) {
@@ -103,22 +105,19 @@ fn reason_to_delete(pods: &[&Value], n_hosts: usize, group: &WorkerGroupSpec) ->
 }
 
 /// The younger of two replicas of one place.
-fn twins<'a>(
+fn twins<'a: 'r, 'r>(
     context: &ClusterContext<'_>,
-    group: &WorkerGroupSpec,
-    replicas: &Replicas<'a>,
-    n_hosts: usize,
+    replicas: impl Iterator<Item = &'r [&'a Value]>,
 ) -> BTreeSet<&'a str> {
-    let replicas = replicas.iter().filter(|_| context.is_autoscaling());
-    let staying = replicas.filter(|pods| {
-        let is_leaving = pods.iter().any(|pod| is_terminating(pod));
-        !is_leaving && reason_to_delete(pods, n_hosts, group).is_none()
-    });
-    let placed = staying.filter_map(|pods| {
+    let placed = replicas.filter(|pods| !is_leaving(pods)).filter_map(|pods| {
         let pod = pods.first()?;
         Some(Placed { index: replica_index(pod), name: replica_name(pods), pod })
     });
-    younger_twins(placed).collect()
+    younger_twins(context, placed)
+}
+
+fn is_leaving(pods: &[&Value]) -> bool {
+    pods.iter().any(|pod| is_terminating(pod))
 }
 
 fn replica_name<'a>(pods: &[&'a Value]) -> &'a str {

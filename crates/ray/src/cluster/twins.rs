@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use super::context::ClusterContext;
 use crate::json::text;
 
 /// A worker or a replica that stays, by its name.
@@ -17,10 +18,14 @@ pub(super) struct Placed<'a> {
     pub(super) pod: &'a Value,
 }
 
-/// The names of all but the oldest of each index. Without an index there is no place.
+/// The names of all but the oldest of each index, in a cluster with an autoscaler. Without an index there is no place.
 pub(super) fn younger_twins<'a>(
+    context: &ClusterContext<'_>,
     placed: impl Iterator<Item = Placed<'a>>,
-) -> impl Iterator<Item = &'a str> {
+) -> BTreeSet<&'a str> {
+    if !context.is_autoscaling() {
+        return BTreeSet::new();
+    }
     let mut by_index: BTreeMap<usize, BTreeSet<(&str, &str)>> = BTreeMap::new();
     for Placed { index, name, pod } in placed {
         let created = text(&pod["metadata"]["creationTimestamp"]);
@@ -28,5 +33,6 @@ pub(super) fn younger_twins<'a>(
             by_index.entry(index).or_default().insert((created, name));
         }
     }
-    by_index.into_values().flat_map(|twins| twins.into_iter().skip(1)).map(|(_, name)| name)
+    let younger = by_index.into_values().flat_map(|twins| twins.into_iter().skip(1));
+    younger.map(|(_, name)| name).collect()
 }

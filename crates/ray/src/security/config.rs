@@ -5,7 +5,7 @@
 //!
 //! Source: docs/reference/ray.md §14.
 
-use crds::validation::labels::subdomain_problems;
+use crds::{validation::labels::subdomain_problems, yaml::decode_yaml};
 use serde_json::{Map, Value};
 
 /// What an administrator sets. A manager and its workers need the same.
@@ -94,9 +94,8 @@ impl SecurityConfig {
     /// If a field has another type, or an image is missing.
     pub fn parse(text: &str) -> Result<Self, SecurityConfigError> {
         // By way of JSON: a decoder of YAML is large, and each type would have one.
-        let fields: Map<String, Value> = serde_saphyr::from_str(text)
-            // A snippet repeats lines of the file; a log line has the position and the message.
-            .map_err(|error| SecurityConfigError::Malformed(error.without_snippet().to_string()))?;
+        let fields: Map<String, Value> =
+            decode_yaml(text).map_err(SecurityConfigError::Malformed)?;
         // Blocks of CodeFlare's operator without a meaning here are left out.
         let config = Self::of_block(fields.get("kuberay").unwrap_or(&Value::Null))?;
         for (on, image, field, by) in [

@@ -39,7 +39,8 @@ impl<T> WatchChange<T> {
     }
 
     /// The same change of other objects.
-    pub(super) fn map<U>(self, mut convert: impl FnMut(T) -> U) -> WatchChange<U> {
+    #[must_use]
+    pub fn map<U>(self, mut convert: impl FnMut(T) -> U) -> WatchChange<U> {
         match self {
             Self::Apply(object) => WatchChange::Apply(convert(object)),
             Self::Delete(key) => WatchChange::Delete(key),

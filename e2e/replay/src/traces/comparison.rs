@@ -30,21 +30,25 @@ pub(crate) fn differences(
     }
     for gone in &then.gone {
         let Some((kind, recorded)) = gone.split_once('/') else { continue };
-        if is_there(kind, recorded, present, names) {
+        if known(kind, recorded, present, names).is_some() {
             exchange_for_an_absent_one(kind, recorded, then, present, names);
         }
-        if is_there(kind, recorded, present, names) {
+        if known(kind, recorded, present, names).is_some() {
             found.push(format!("{gone} is not gone"));
         }
     }
     found
 }
 
-fn is_there(kind: &str, recorded: &str, present: &[Value], names: &TraceNames) -> bool {
-    let name = names.name(kind, recorded);
-    present.iter().any(|object| {
-        object["kind"] == kind && name.as_deref() == object["metadata"]["name"].as_str()
-    })
+/// The object that a recorded name stands for.
+pub(crate) fn known<'a>(
+    kind: &str,
+    recorded: &str,
+    present: &'a [Value],
+    names: &TraceNames,
+) -> Option<&'a Value> {
+    let name = names.name(kind, recorded)?;
+    present.iter().find(|object| identity(object) == (kind, name.as_str()))
 }
 
 /// Which of several equal objects goes first is the choice of their controller: a ReplicaSet deletes pods that share a node before
@@ -58,7 +62,7 @@ fn exchange_for_an_absent_one(
 ) {
     let absent = names.alike(kind, recorded).into_iter().find(|other| {
         let goes_too = then.gone.iter().any(|gone| *gone == format!("{kind}/{other}"));
-        !goes_too && !is_there(kind, other, present, names)
+        !goes_too && known(kind, other, present, names).is_none()
     });
     if let Some(absent) = absent {
         names.exchange(recorded, &absent);
@@ -88,8 +92,7 @@ fn object(recorded: &Value, present: &[Value], names: &TraceNames) -> Result<Str
     let expected = essence::of(recorded);
     let mut nearest: Option<Vec<String>> = None;
     for candidate in candidates {
-        let mut lines = Vec::new();
-        diff("", &expected, &essence::of(candidate), names, &mut lines);
+        let lines = of_values(&expected, &essence::of(candidate), names);
         if lines.is_empty() {
             return Ok(identity(candidate).1.to_owned());
         }
@@ -180,8 +183,7 @@ mod tests {
     #[test]
     fn fields_that_varied_may_all_be_absent() {
         let recorded = json!({ "spec": { "driver": { "nodeSelector": VARIES }, "n": VARIES } });
-        let mut lines = Vec::new();
-        diff("", &recorded, &json!({ "spec": {} }), &TraceNames::of("ns"), &mut lines);
+        let lines = of_values(&recorded, &json!({ "spec": {} }), &TraceNames::of("ns"));
         assert_eq!(lines, [""; 0]);
     }
 

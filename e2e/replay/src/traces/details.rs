@@ -66,12 +66,10 @@ pub(crate) fn of_step(then: &TraceChanges, present: &[Value], names: &TraceNames
     let mut details = DetailCounts::default();
     for recorded in &then.changed {
         let (kind, name) = comparison::identity(recorded);
-        let name_now = names.name(kind, name);
-        let ours = present.iter().find(|object| {
-            let (of, now) = comparison::identity(object);
-            of == kind && Some(now) == name_now.as_deref()
-        });
-        if let Some(ours) = ours.filter(|_| !then.may_vary(&format!("{kind}/{name}"))) {
+        if then.may_vary(&format!("{kind}/{name}")) {
+            continue;
+        }
+        if let Some(ours) = comparison::known(kind, name, present, names) {
             of_object(recorded, ours, names, &mut details);
         }
     }
@@ -107,7 +105,7 @@ fn of_object(recorded: &Value, ours: &Value, names: &TraceNames, details: &mut D
 /// Conditions by type, taken out of the status of an object.
 fn take_conditions(object: &mut Value) -> Map<String, Value> {
     let taken = object["status"].as_object_mut().and_then(|status| status.remove("conditions"));
-    let list = taken.and_then(|list| list.as_array().cloned()).unwrap_or_default();
+    let Some(Value::Array(list)) = taken else { return Map::new() };
     let by_type = list.into_iter().filter_map(|one| Some((one["type"].as_str()?.to_owned(), one)));
     by_type.collect()
 }

@@ -102,7 +102,7 @@ fn is_like(pattern: &str, text: &str) -> bool {
     }
 }
 
-/// What follows a placeholder, whose name may have placeholders of its own: `<uid:Pod/d-<r5:1>>`.
+/// What follows a placeholder. Its name may have placeholders of its own: `<uid:Pod/d-<r5:1>>`.
 fn after_placeholder(name: &str) -> Option<&str> {
     let mut depth = 1;
     let end = name.char_indices().find(|(_, c)| {

@@ -253,10 +253,8 @@ fn text(path: impl AsRef<Path>) -> String {
     path.as_ref().display().to_string()
 }
 
-/// The first address in a kubeconfig.
 fn server_of(kubeconfig: &str) -> Option<String> {
-    let clusters = Kubeconfig::from_yaml(kubeconfig).ok()?.clusters;
-    clusters.into_iter().find_map(|named| named.cluster?.server)
+    harness::server_of(&Kubeconfig::from_yaml(kubeconfig).ok()?)
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ use crate::control::{
 #[derive(Debug, Default)]
 pub(super) struct WorkerDrains {
     asked: KeyMap<Box<str>, Result<WorkerDrain, DrainParseFailure>>,
-    /// Those whose window was open when it was last looked at, with their deadline.
+    /// Clusters with a window that was open at the last look, with their deadline.
     held: BTreeMap<Box<str>, Option<Timestamp>>,
 }
 

@@ -158,7 +158,7 @@ impl Jobs {
         }
     }
 
-    /// Forgets what was reported about a job that an observation shows to be another one, or to be started.
+    /// Forgets what was reported about a job that an observation shows to be another one, to be started, or to wait for nothing.
     pub(super) fn end_reports(&mut self, key: &JobKey, now: &JobObject) {
         let known = self.jobs.get(key).map(|one| &one.object().metadata().uid);
         if known.is_some_and(|uid| *uid != now.metadata().uid) {

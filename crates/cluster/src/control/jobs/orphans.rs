@@ -50,7 +50,7 @@ impl Orphans {
         self.removed.get(job)
     }
 
-    /// Records that the Workload of a running job was removed.
+    /// Records that the Workload of a job that runs, or is being started, was removed.
     pub(super) fn workload_removed(&mut self, job: JobKey, workload: &Arc<Workload>) {
         self.removed.insert(job, Arc::clone(workload));
     }

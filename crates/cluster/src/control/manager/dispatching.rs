@@ -38,9 +38,9 @@ pub(in crate::control) struct Dispatching {
     /// Under the gate MultiKueueManagerQuotaAutomation.
     pub(in crate::control) quotas: Option<QuotaAutomation>,
     /// Workers with a change that Workloads are yet to be evaluated for.
-    pub(in crate::control) changed_workers: BTreeSet<Box<str>>,
+    pub(super) changed_workers: BTreeSet<Box<str>>,
     /// Changes of the fleet when Workloads that wait for further clusters were last evaluated.
-    pub(in crate::control) n_changes_raced: u64,
+    pub(super) n_changes_raced: u64,
 }
 
 impl Dispatching {
@@ -338,9 +338,11 @@ impl Dispatching {
         let hub = (&mut self.registry, &core.workloads);
         let changed = multikueue.keep_leases(hub, &mut core.ctx);
         if !changed.is_empty() {
+            for name in &changed {
+                core.ctx.agenda.now(Reevaluation::Cluster(name.clone()));
+            }
             self.changed_workers.extend(changed);
             core.scheduler.request_cycle();
-            core.ctx.agenda.now(Reevaluation::Clusters);
         }
     }
 
@@ -361,10 +363,12 @@ impl Dispatching {
     /// More clusters may race for Workloads, or fewer: those are evaluated again. Reports may be too old, and windows of drains
     /// open or close.
     pub(in crate::control) fn clusters_changed(&mut self, core: &mut Core) {
-        let clusters = core.ctx.agenda.pending_clusters().clone();
-        if !clusters.all && clusters.names.is_empty() {
+        let clusters = core.ctx.agenda.pending_clusters();
+        if clusters.is_empty() {
             return;
         }
+        // A drain that begins or ends asks for more.
+        let clusters = clusters.clone();
         if self.registry.advance_drains(core.ctx.now, &mut core.ctx.agenda) {
             core.evaluate_all_workloads();
             core.scheduler.request_cycle();

@@ -25,7 +25,7 @@ use crate::control::{
     context::Context,
     fleet::FleetRegistry,
     lease_objects::{hub_lease, session_and_term, stamp_of},
-    outbox::{Destination, Subject, Ticket},
+    outbox::{Subject, Ticket},
     time::engine_time,
     timers::Reevaluation,
     workloads::{Transition, Workloads},
@@ -40,7 +40,7 @@ impl MultiKueueDispatch {
 
     /// Takes the answer to a write of a worker's Lease.
     pub(crate) fn lease_answered(&mut self, ticket: &Ticket, answer: WriteOutcome) {
-        if let Destination::Worker(name) = &ticket.target.to {
+        if let Some(name) = ticket.target.to.worker() {
             self.grants.answered(name, ticket.purpose, answer);
         }
     }

@@ -1,6 +1,9 @@
 //! The jobs of every kind that a worker has.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use ::jobs::{JobObject, Kind, Kinds, bounded_status::bounded_status};
 use jiff::Timestamp;
@@ -13,17 +16,15 @@ use crate::control::{job_key::JobKey, key_map::KeyMap, outbox::Tracked};
 #[derive(Debug)]
 pub(super) struct JobCopies {
     by_kind: KeyMap<Kind, Copies<JobObject>>,
-    /// Those whose status is cut.
-    cut: BTreeSet<JobKey>,
-    /// Those of them that are not announced.
-    newly_cut: Vec<JobKey>,
+    /// Copies with a cut status, and whether that is announced.
+    cut: BTreeMap<JobKey, bool>,
 }
 
 impl JobCopies {
     /// Jobs of these kinds, none of them listed.
     pub(super) fn new(kinds: &Kinds) -> Self {
         let by_kind = kinds.iter().map(|kind| (kind.clone(), Copies::default())).collect();
-        Self { by_kind, cut: BTreeSet::new(), newly_cut: Vec::new() }
+        Self { by_kind, cut: BTreeMap::new() }
     }
 
     pub(super) fn get(&self, job: &JobKey) -> Option<&Tracked<JobObject>> {
@@ -61,34 +62,27 @@ impl JobCopies {
         (change, now): (Change<JobObject>, Timestamp),
         mut observe_version: impl FnMut(&JobKey, Option<u64>) -> bool,
     ) -> BTreeSet<JobKey> {
-        let change = self.limited(kind, change);
+        let change = change.map(|object| self.limited_job(kind, object));
         let copies = self.by_kind.entry(kind.clone()).or_default();
         let observe_version = |key: &_, version| observe_version(&JobKey::new(kind, key), version);
         let keys = copies.observe(change, now, observe_version);
         let keys: BTreeSet<JobKey> = keys.iter().map(|key| JobKey::new(kind, key)).collect();
         let gone = |job: &JobKey| keys.contains(job) && copies.get(&job.key).is_none();
-        self.cut.retain(|job| !gone(job));
-        self.newly_cut.retain(|job| !gone(job));
+        self.cut.retain(|job, _| !gone(job));
         keys
     }
 
-    /// Jobs whose status is cut since the last call. One that is not known yet is left for a later call.
+    /// Jobs with a status that was cut since the last call. One that is not known yet is left for a later call.
     pub(super) fn take_cut(&mut self, is_known: impl Fn(&JobKey) -> bool) -> Vec<JobKey> {
-        self.newly_cut.extract_if(.., |job| is_known(job)).collect()
+        let new = self.cut.iter_mut().filter(|(job, announced)| !**announced && is_known(job));
+        let announced = new.map(|(job, announced)| {
+            *announced = true;
+            job.clone()
+        });
+        announced.collect()
     }
 
-    /// A change with no status over the limit.
-    fn limited(&mut self, kind: &Kind, change: Change<JobObject>) -> Change<JobObject> {
-        match change {
-            Change::Apply(object) => Change::Apply(self.limited_job(kind, object)),
-            Change::Reset { objects, removed } => {
-                let objects = objects.into_iter().map(|object| self.limited_job(kind, object));
-                Change::Reset { objects: objects.collect(), removed }
-            }
-            other @ (Change::Delete(_) | Change::Unavailable { .. }) => other,
-        }
-    }
-
+    /// A job with no status over the limit.
     fn limited_job(&mut self, kind: &Kind, object: Arc<JobObject>) -> Arc<JobObject> {
         let bounded = bounded_status(&object);
         if bounded.is_none() && self.cut.is_empty() {
@@ -97,14 +91,11 @@ impl JobCopies {
         let job = JobKey::new(kind, &Key::of(&*object));
         match bounded {
             Some(bounded) => {
-                if self.cut.insert(job.clone()) {
-                    self.newly_cut.push(job);
-                }
+                self.cut.entry(job).or_insert(false);
                 Arc::new(bounded)
             }
             None => {
                 self.cut.remove(&job);
-                self.newly_cut.retain(|one| *one != job);
                 object
             }
         }

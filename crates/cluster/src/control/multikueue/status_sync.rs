@@ -44,7 +44,7 @@ impl StatusNews {
     }
 }
 
-/// The Event about a job whose copy has a status over the limit.
+/// The Event about a job with a copy that has a status over the limit.
 pub(super) fn too_large(job: &JobObject, cluster: &str) -> EventRecord {
     let note = format!(
         "The status of the job on worker cluster \"{cluster}\" is larger than {} KiB; its largest fields and long texts of its conditions are not copied",

@@ -32,7 +32,7 @@ use crate::control::{
     jobs::Jobs,
     key_map::KeyMap,
     measurement::Measurement,
-    outbox::{Destination, Subject, Target, Ticket, Writes, after},
+    outbox::{Subject, Target, Ticket, Writes, after},
     quota_automation::WorkerPresence,
     scheduling::Scheduler,
     time::{engine_time, moved, timestamp},
@@ -152,15 +152,14 @@ impl WorkerClusters {
     }
 
     /// Workers that have, or may get, anything of a Workload, in the order of names.
-    pub(super) fn concerned(
-        &self,
+    pub(super) fn concerned<'a>(
+        &'a self,
         key: &Key,
-        writes: &Writes,
-    ) -> impl Iterator<Item = (&Box<str>, &Worker)> {
+        writes: &'a Writes,
+    ) -> impl Iterator<Item = (&'a Box<str>, &'a Worker)> {
         let holders = self.holders.get(key).into_iter().flatten().map(|name| &**name);
         let names: BTreeSet<&str> = holders.chain(writes.may_have_clone(key)).collect();
-        let known = names.into_iter().filter_map(|name| self.workers.get_key_value(name));
-        known.collect::<Vec<_>>().into_iter()
+        names.into_iter().filter_map(|name| self.workers.get_key_value(name))
     }
 
     /// Records whether a worker has anything of these Workloads.
@@ -413,7 +412,7 @@ impl WorkerClusters {
         inputs: &mut DispatchInputs<'_>,
         ctx: &mut Context,
     ) {
-        let Destination::Worker(name) = &ticket.target.to else {
+        let Some(name) = ticket.target.to.worker() else {
             return;
         };
         let Some(worker) = self.workers.get_mut(name) else {
@@ -433,7 +432,7 @@ impl WorkerClusters {
         (scheduler, registry): (&mut Scheduler, &mut FleetRegistry),
         ctx: &mut Context,
     ) {
-        let Destination::Worker(name) = &ticket.target.to else {
+        let Some(name) = ticket.target.to.worker() else {
             return;
         };
         let Some(worker) = self.workers.get_mut(name) else {

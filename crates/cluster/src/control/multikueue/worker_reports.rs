@@ -18,7 +18,7 @@ impl MultiKueueDispatch {
         self.workers.report_copy_answered(ticket, answer, ctx);
     }
 
-    /// Leaves clusters out whose reports have no heartbeat any more.
+    /// Leaves out clusters with reports that have no heartbeat any more.
     pub(crate) fn age_reports(
         &self,
         clusters: &NamesToEvaluate,

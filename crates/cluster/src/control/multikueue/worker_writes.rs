@@ -22,7 +22,7 @@ use crate::control::{
     job_key::JobKey,
     jobs::resource,
     lease_objects::stamp_of,
-    outbox::{Destination, Intent, Purpose, Stamp, Subject, Target, Tracked},
+    outbox::{Intent, Purpose, Stamp, Subject, Target, Tracked},
     timers::Reevaluation,
 };
 
@@ -220,7 +220,7 @@ pub(super) fn delete_clone(worker: &Worker, key: &Key, ctx: &mut Context) {
 /// Reads copies whose creates are not settled, on connected workers.
 pub(super) fn read_unsettled(workers: &WorkerClusters, origin: &str, ctx: &mut Context) {
     for (target, waiter) in ctx.outbox.writes_mut().unsettled_due(ctx.now) {
-        let Destination::Worker(name) = &target.to else {
+        let Some(name) = target.to.worker() else {
             continue;
         };
         // A connection suffices, although lists may be missing: the read of one name is consistent by itself.

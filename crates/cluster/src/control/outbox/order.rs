@@ -105,6 +105,16 @@ impl Subject {
     }
 }
 
+impl Destination {
+    /// The name of the worker; `None` for the cluster that the process belongs to.
+    pub(crate) fn worker(&self) -> Option<&str> {
+        match self {
+            Self::Worker(name) => Some(name),
+            Self::Home => None,
+        }
+    }
+}
+
 impl Target {
     /// An object of the cluster that the process belongs to.
     pub(crate) fn home(subject: Subject, key: &Key) -> Self {
@@ -123,11 +133,11 @@ impl Target {
 
     /// Whether the target is a copy of a Workload or of its job on a worker.
     pub(super) fn is_copy(&self) -> bool {
-        matches!(self.to, Destination::Worker(_)) && self.subject.is_copied()
+        self.to.worker().is_some() && self.subject.is_copied()
     }
 
     /// Whether the target is a copy on this worker.
     pub(super) fn is_copy_on(&self, cluster: &str) -> bool {
-        matches!(&self.to, Destination::Worker(name) if **name == *cluster) && self.is_copy()
+        self.to.worker() == Some(cluster) && self.is_copy()
     }
 }

@@ -18,7 +18,7 @@ use jiff::Timestamp;
 use runtime::{api_object::ApiObject, watch::Key, writer::WriteOutcome};
 
 use super::{
-    order::{Destination, Subject, Target, Ticket, TicketId},
+    order::{Subject, Target, Ticket, TicketId},
     purpose::Purpose,
     tracked::{after, version},
 };
@@ -165,11 +165,7 @@ impl Writes {
         let first = Target::home(Subject::Workload, key);
         let clones = self.unsettled.objects_from(first);
         let clones = clones.take_while(|one| one.key == *key && one.subject == Subject::Workload);
-        let workers = clones.filter_map(|one| match &one.to {
-            Destination::Worker(name) => Some(&**name),
-            Destination::Home => None,
-        });
-        workers.collect()
+        clones.filter_map(|one| one.to.worker()).collect()
     }
 
     /// A former leader may have created a copy that the watch does not show yet: it is read.
@@ -184,10 +180,10 @@ impl Writes {
 
     /// Workloads with a copy on any of these workers that is not settled.
     pub(crate) fn unsettled_on(&self, clusters: &BTreeSet<Box<str>>) -> BTreeSet<Key> {
-        let on = self.unsettled.waiting().filter(|(target, _)| match &target.to {
-            Destination::Worker(name) => clusters.contains(name),
-            Destination::Home => false,
-        });
+        let on = self
+            .unsettled
+            .waiting()
+            .filter(|(target, _)| target.to.worker().is_some_and(|name| clusters.contains(name)));
         let workloads = on.filter_map(|(_, waiter)| match waiter {
             Reevaluation::Workload(key) => Some(key.clone()),
             _ => None,

@@ -17,7 +17,6 @@ mod status;
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use crds::names::annotations::CLUSTERS;
 use crds::v1beta2::{
     AdmissionCheck, ClusterQueue, ClusterQueueSpec, Cohort, LocalQueue, ResourceFlavor, Topology,
     Workload,
@@ -112,10 +111,11 @@ impl Queues {
         differs
     }
 
-    /// Whether a flavor is bound to other clusters than before.
+    /// Whether a flavor is bound to other clusters than before. Asked before [`Self::observe_flavor`], which replaces what it compares with.
     pub(crate) fn is_rebound(&self, name: &str, object: Option<&ResourceFlavor>) -> bool {
         let before = self.resource_flavors.get(name).map(|known| &**known.object());
-        bound_clusters(before) != bound_clusters(object)
+        let bound = |flavor: Option<&ResourceFlavor>| flavor.and_then(index::bound_clusters);
+        bound(before) != bound(object)
     }
 
     /// Records a ClusterQueue. Returns whether its spec changed.
@@ -393,10 +393,6 @@ impl Queues {
 /// What changes with the spec of a queue. A queue that was made again between two lists starts with the same generation.
 fn spec_version<K: kube::Resource>(queue: &K) -> (Option<String>, Option<i64>) {
     (queue.meta().uid.clone(), queue.meta().generation)
-}
-
-fn bound_clusters(flavor: Option<&ResourceFlavor>) -> Option<&str> {
-    flavor?.metadata.annotations.as_ref()?.get(CLUSTERS).map(String::as_str)
 }
 
 #[cfg(test)]

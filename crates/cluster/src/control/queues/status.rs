@@ -23,7 +23,7 @@ use crate::control::{
     timers::Reevaluation,
 };
 
-/// The end of a write in flight is not known, so this time passes before the next look.
+/// How long a status waits for a write in flight: when that ends is not known.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
 /// One evaluation of a ClusterQueue's status and that of its LocalQueues.
@@ -179,8 +179,8 @@ impl StatusPass<'_> {
         let now = self.ctx.now;
         let (target, stamp) = (Target::home(subject, key), queue.tracked.stamp());
         let kept_back = queue.kept_back(now, self.period);
-        let ready = kept_back.is_none() && self.ctx.outbox.writes().is_free(&target, &stamp, now);
-        (!ready).then(|| Some(after(now, LOOK_AGAIN)).max(kept_back)).flatten()
+        let waits = kept_back.is_some() || !self.ctx.outbox.writes().is_free(&target, &stamp, now);
+        waits.then(|| after(now, LOOK_AGAIN).max(kept_back.unwrap_or(now)))
     }
 
     fn intent<K: kube::Resource>(

@@ -88,8 +88,8 @@ type PendingGroup = (String, String, String);
 
 impl ExplainedReason {
     fn earliest(&self, now: Timestamp) -> Timestamp {
-        let again = self.explained_at.map(|at| after(at, ONCE_IN));
-        again.into_iter().chain([after(now, STANDS_FOR)]).max().unwrap_or(now)
+        let stands = after(now, STANDS_FOR);
+        self.explained_at.map_or(stands, |at| stands.max(after(at, ONCE_IN)))
     }
 }
 
@@ -106,9 +106,14 @@ impl Explanations {
         let Some((workload, condition)) = shown.and_then(refusal) else {
             return self.forget(&change.key);
         };
-        let (queue, reason) = (workload.spec.queue_name.clone(), condition.reason.clone());
-        let group = (queue, reason, condition.message.clone());
-        if self.of.get(&change.key).is_none_or(|known| known.group != group) {
+        let of_group = (&workload.spec.queue_name, &condition.reason, &condition.message);
+        let is_known = self.of.get(&change.key).is_some_and(|known| {
+            let (queue, reason, message) = &known.group;
+            (queue, reason, message) == of_group
+        });
+        if !is_known {
+            let (queue, reason, message) = of_group;
+            let group = (queue.clone(), reason.clone(), message.clone());
             self.change(&change.key, group, says_all(condition), now);
         }
     }
@@ -209,8 +214,8 @@ impl Explanations {
         now: Timestamp,
     ) -> Option<EventRecord> {
         self.not_before = after(now, PAUSE);
-        let first = self.due.take_first_reached(now, 1).pop();
-        let key = first.or_else(|| self.due_after.take_first_reached(now, 1).pop())?;
+        let first = self.due.take_first_reached(now);
+        let key = first.or_else(|| self.due_after.take_first_reached(now))?;
         let record = workloads.get(&key)?;
         let id = record.id().filter(|_| !record.holds_or_reserves());
         let (text, end) = id.map(|id| explanation(engine, id)).unwrap_or_default();

@@ -116,6 +116,13 @@ impl Cluster {
         self.observe(ManagerInput::AdmissionCheck(Change::Apply(shared(check))))
     }
 
+    /// A Workload is deleted.
+    pub(super) fn delete(&mut self, name: &str) -> &mut Self {
+        let key = Key { namespace: Some("ns".into()), name: name.into() };
+        self.workloads.remove(name);
+        self.observe(ManagerInput::Workload(Change::Delete(key)))
+    }
+
     /// Writes a Workload as another client: these fields in place of the known ones, or of those of a new Workload of so
     /// many cpus.
     pub(super) fn workload(&mut self, name: &str, cpus: usize, fields: &Value) -> &mut Self {

@@ -141,6 +141,14 @@ fn gone(control: &mut ManagerControl) {
     control.observe(east(WorkerInput::Workload(Change::Delete(key(&name())))), NOW);
 }
 
+/// A manager with a Workload that runs on `east`.
+pub(super) fn dispatched_to_east() -> ManagerControl {
+    let mut control = dispatching(&hub_job("20", false, &json!({})), &[hub_workload()]);
+    let (clone, copy) = copies();
+    connect(&mut control, vec![clone], vec![copy]);
+    control
+}
+
 #[test]
 fn an_orphaned_job_shows_no_active_pods_once_its_copies_are_gone() {
     let mut control = dispatching(&hub_job("20", false, &running()), &[hub_workload()]);
@@ -490,9 +498,7 @@ fn a_process_that_observes_a_workload_late_removes_no_newer_copy() {
 
 #[test]
 fn hazard_3_a_status_is_copied_in_the_decision_that_observes_it() {
-    let mut control = dispatching(&hub_job("20", false, &json!({})), &[hub_workload()]);
-    let (clone, copy) = copies();
-    connect(&mut control, vec![clone], vec![copy]);
+    let mut control = dispatched_to_east();
     let step = control.decide(NOW);
     assert!(step.orders.iter().any(|order| order.ticket.purpose == Purpose::SyncStatus));
 }

@@ -21,12 +21,6 @@ fn seconds(cluster: &mut Cluster, seconds: usize) {
     }
 }
 
-fn gone(cluster: &mut Cluster, name: &str) {
-    let key = Key { namespace: Some("ns".into()), name: name.into() };
-    cluster.workloads.remove(name);
-    cluster.observe(ManagerInput::Workload(Change::Delete(key))).settle();
-}
-
 /// A cluster in which `waits` requests 5 of 8 cpus beside two Workloads with quota.
 fn full() -> Cluster {
     let mut cluster = Cluster::new();
@@ -60,7 +54,7 @@ fn a_changed_reason_is_explained_again_within_a_minute() {
     let mut cluster = full();
     seconds(&mut cluster, 15);
     assert_eq!(explained(&mut cluster), [MISSING_5]);
-    gone(&mut cluster, "b");
+    cluster.delete("b").settle();
     seconds(&mut cluster, 50);
     assert_eq!(explained(&mut cluster), [""; 0], "at most once a minute");
     seconds(&mut cluster, 25);
@@ -94,7 +88,7 @@ fn an_end_that_is_over_is_not_named_any_more() {
     assert_eq!(explained(&mut cluster), [MISSING_5]);
     // It needs the same from now on, of another Workload.
     cluster.workload("train-78", 6, &json!({"spec": {"priority": 9}})).settle();
-    gone(&mut cluster, "train-77");
+    cluster.delete("train-77").settle();
     cluster.settle();
     assert!(cluster.condition("train-78", "QuotaReserved").starts_with("True"));
     seconds(&mut cluster, 70);
@@ -105,7 +99,7 @@ fn an_end_that_is_over_is_not_named_any_more() {
 fn the_explanation_ends_with_the_reservation() {
     let mut cluster = full();
     seconds(&mut cluster, 15);
-    gone(&mut cluster, "train-77");
+    cluster.delete("train-77").settle();
     assert!(cluster.condition("waits", "QuotaReserved").starts_with("True"));
     let workload = Key { namespace: Some("ns".into()), name: "waits".into() };
     let text = MISSING_5.strip_prefix("waits: ").map(Into::into);
@@ -189,9 +183,8 @@ fn equal_workloads_are_explained_after_the_first_of_each_class() {
 fn a_workload_of_which_a_reservation_was_withdrawn_is_explained() {
     let mut cluster = full();
     seconds(&mut cluster, 8);
-    let mut other = cluster.workloads.remove("train-77").expect("it has quota");
-    let key = Key { namespace: Some("ns".into()), name: "train-77".into() };
-    cluster.observe(ManagerInput::Workload(Change::Delete(key)));
+    let mut other = cluster.workloads["train-77"].clone();
+    cluster.delete("train-77");
     let orders = cluster.control.decide(cluster.now).orders;
     let tickets: Vec<Ticket> = orders.into_iter().map(|order| order.ticket).collect();
     let [ticket] = &tickets[..] else { panic!("a reservation: {tickets:?}") };

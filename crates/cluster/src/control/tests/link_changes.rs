@@ -1,7 +1,7 @@
 //! What a change of a worker's connection, or of its MultiKueueCluster, has evaluated again.
 
 use super::{
-    dispatched::{connect, copies, dispatching, east, hub_job, hub_workload},
+    dispatched::{copies, dispatched_to_east, dispatching, east, hub_job, hub_workload},
     *,
 };
 
@@ -36,14 +36,6 @@ fn at_rest(control: &mut ManagerControl) -> Due {
     rest
 }
 
-/// A manager with a Workload that runs on `east`.
-fn running() -> ManagerControl {
-    let mut control = dispatching(&hub_job("20", false, &json!({})), &[hub_workload()]);
-    let (clone, copy) = copies();
-    connect(&mut control, vec![clone], vec![copy]);
-    control
-}
-
 /// The MultiKueueCluster `east` with these labels, and this message in its condition.
 fn cluster(version: u32, labels: &Value, message: &str) -> ManagerInput {
     let active =
@@ -67,7 +59,7 @@ fn failed(attempt: u32) -> ManagerInput {
 
 #[test]
 fn a_condition_of_a_multikueue_cluster_has_nothing_evaluated() {
-    let mut control = running();
+    let mut control = dispatched_to_east();
     let rest = at_rest(&mut control);
     control.observe(cluster(50, &json!({}), "Connected"), NOW);
     assert_eq!(due(&mut control), rest);
@@ -78,7 +70,7 @@ fn a_condition_of_a_multikueue_cluster_has_nothing_evaluated() {
 
 #[test]
 fn a_further_failed_attempt_has_nothing_evaluated() {
-    let mut control = running();
+    let mut control = dispatched_to_east();
     control.observe(failed(1), NOW);
     assert_eq!(due(&mut control).workloads, [dispatched::name()], "its worker is away");
     let rest = at_rest(&mut control);

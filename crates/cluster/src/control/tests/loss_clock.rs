@@ -4,7 +4,8 @@ use jiff::{SignedDuration, ToSpan};
 
 use super::{
     dispatched::{
-        connect, copies, dispatching, dispatching_lists, east, hub_job, hub_workload, linked,
+        connect, copies, dispatched_to_east, dispatching, dispatching_lists, east, hub_job,
+        hub_workload, linked,
     },
     *,
 };
@@ -54,9 +55,7 @@ fn the_time_of_a_loss_survives_a_restart() {
 
 #[test]
 fn the_time_of_a_loss_runs_while_another_cluster_answers() {
-    let mut control = dispatching(&hub_job("20", false, &json!({})), &[hub_workload()]);
-    let (clone, copy) = copies();
-    connect(&mut control, vec![clone], vec![copy]);
+    let mut control = dispatched_to_east();
     let condition = |step: &Decisions| {
         let mut orders = step.orders.iter();
         let order = orders.find(|one| one.ticket.purpose == Purpose::ClusterCondition);

@@ -3,15 +3,13 @@
 use jiff::ToSpan;
 
 use super::{
-    dispatched::{connect, copies, dispatching, hub_job, hub_workload, linked},
+    dispatched::{dispatched_to_east, linked},
     *,
 };
 
 /// A manager with a Workload that runs on `east`, under a policy of this spec.
 pub(super) fn running_under(policy: &Value) -> ManagerControl {
-    let mut control = dispatching(&hub_job("20", false, &json!({})), &[hub_workload()]);
-    let (clone, copy) = copies();
-    connect(&mut control, vec![clone], vec![copy]);
+    let mut control = dispatched_to_east();
     control.decide(NOW);
     let config = json!({
         "metadata": {"name": "all", "resourceVersion": "40", "annotations": {"sluice.dev/policy": "p"}},

@@ -49,12 +49,6 @@ fn released(name: &str) -> Value {
     json!({"spec": {"active": false}, "status": {"admission": null, "conditions": conditions}})
 }
 
-fn delete(cluster: &mut Cluster, name: &str) {
-    let key = Key { namespace: Some("ns".into()), name: name.into() };
-    cluster.workloads.remove(name);
-    cluster.observe(ManagerInput::Workload(Change::Delete(key)));
-}
-
 /// The rack of a Workload of four pods; `None` if it waits.
 fn rack(cluster: &Cluster, name: &str) -> Option<char> {
     let reserved = cluster.condition(name, "QuotaReserved").starts_with("True");
@@ -94,7 +88,7 @@ fn pods_of_a_finished_workload_take_room_until_they_end() {
 #[test]
 fn pods_of_a_deleted_workload_take_room_until_they_end() {
     let mut cluster = running();
-    delete(&mut cluster, "train");
+    cluster.delete("train");
     is_taken_until_pods_end(&mut cluster);
 }
 
@@ -129,7 +123,7 @@ fn pods_of_a_reservation_are_counted_once() {
 #[test]
 fn a_new_reservation_accounts_for_the_pods_in_the_same_decision() {
     let mut cluster = running();
-    delete(&mut cluster, "train");
+    cluster.delete("train");
     // The new Workload of the name does not get the nodes of the old pods.
     let mut first = required(4);
     first["spec"]["priority"] = json!(1);
@@ -158,7 +152,7 @@ fn pods_of_an_earlier_job_take_room_beside_the_reservation_of_a_later_one() {
 #[test]
 fn a_pod_of_the_same_name_on_another_node_frees_the_first() {
     let mut cluster = running();
-    delete(&mut cluster, "train");
+    cluster.delete("train");
     let moved = PLACES.iter().zip(["b1", "b1", "b2", "b2"]).map(|((name, _), node)| {
         let mut pod = bound(name, node, 90);
         pod["metadata"]["uid"] = json!(format!("{name}-again"));
@@ -201,7 +195,7 @@ fn pods_of_an_evicted_workload_leave_after_its_deletion() {
     with_preemption(&mut cluster);
     cluster.workload("other", 1, &required(4)).settle();
     cluster.workload("train", 1, &released("Evicted")).settle();
-    delete(&mut cluster, "train");
+    cluster.delete("train");
     let mut high = required(4);
     high["spec"]["priority"] = json!(10);
     cluster.workload("high", 1, &high).settle();
@@ -216,7 +210,7 @@ fn an_eviction_counts_for_no_pods_of_the_name_that_come_later() {
     with_preemption(&mut cluster);
     cluster.workload("other", 1, &required(4)).settle();
     cluster.workload("train", 1, &released("Evicted")).settle();
-    delete(&mut cluster, "train");
+    cluster.delete("train");
     let removed = PLACES.map(|(name, _)| Key { namespace: Some("ns".into()), name: name.into() });
     let change = Change::Reset { objects: vec![], removed: removed.to_vec() };
     cluster.observe(ManagerInput::Pod(change)).settle();
@@ -247,7 +241,7 @@ fn with_preemption(cluster: &mut Cluster) {
 fn terminating_until(time: &str) -> Cluster {
     let mut cluster = running();
     with_preemption(&mut cluster);
-    delete(&mut cluster, "train");
+    cluster.delete("train");
     let all = PLACES.map(|(name, node)| deleting_until(bound(name, node, 90), time));
     cluster.observe(pods(all.to_vec()));
     cluster.workload("other", 1, &required(4)).settle();
@@ -324,7 +318,7 @@ fn pods_of_an_earlier_job_do_not_leave_with_the_eviction_of_a_later_one() {
 #[test]
 fn deleted_pods_on_former_nodes_take_room_beside_a_new_reservation() {
     let mut cluster = running();
-    delete(&mut cluster, "train");
+    cluster.delete("train");
     let all = PLACES.map(|(name, node)| deleting(bound(name, node, 90)));
     cluster.observe(pods(all.to_vec()));
     cluster.workload("train", 1, &required(4)).settle();

@@ -44,7 +44,8 @@ pub enum Reevaluation {
     LabelKeysOf(Box<str>),
     /// The nodes of an agent's cluster.
     Capacity,
-    /// Capacity reports, an agent's own or the copies on the hub. They are compared at each decision; this only wakes.
+    /// Capacity reports, an agent's own or the copies on the hub, and kinds that stay unavailable. They are looked at in each decision; this
+    /// only wakes.
     Report,
     /// The quota of ClusterQueues that follows their workers. It keeps its own time; this only wakes.
     ManagerQuota,
@@ -67,9 +68,14 @@ impl NamesToEvaluate {
         self.all || self.names.contains(name)
     }
 
+    /// Whether no object is.
+    pub(crate) fn is_empty(&self) -> bool {
+        !self.all && self.names.is_empty()
+    }
+
     fn take(&mut self) -> Option<Self> {
         let taken = std::mem::take(self);
-        (taken.all || !taken.names.is_empty()).then_some(taken)
+        (!taken.is_empty()).then_some(taken)
     }
 }
 

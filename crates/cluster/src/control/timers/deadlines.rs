@@ -1,5 +1,5 @@
-//! Times at which Workloads reach a limit (PodsReady timeout, maximum execution time): at most one per Workload, so a limit
-//! that moves leaves no stale timer behind.
+//! Times at which Workloads reach a limit (PodsReady timeout, maximum execution time) or are explained: at most one per Workload, so a
+//! time that moves leaves no stale timer behind.
 
 use std::collections::BTreeSet;
 
@@ -39,24 +39,15 @@ impl Deadlines {
 
     /// Takes the Workloads whose time is not after `now`.
     pub(crate) fn take_reached(&mut self, now: Timestamp) -> Vec<Key> {
-        let mut reached = Vec::new();
-        while let Some((at, key)) = self.in_order.pop_first() {
-            if at > now {
-                self.in_order.insert((at, key));
-                break;
-            }
-            self.of.remove(&key);
-            reached.push(key);
-        }
-        reached
+        std::iter::from_fn(|| self.take_first_reached(now)).collect()
     }
 
-    /// Takes the first of these Workloads, at most so many.
-    pub(crate) fn take_first_reached(&mut self, now: Timestamp, most: usize) -> Vec<Key> {
-        let reached = self.in_order.iter().take_while(|(at, _)| *at <= now).take(most);
-        let reached: Vec<Key> = reached.map(|(_, key)| key.clone()).collect();
-        reached.iter().for_each(|key| self.set(key, None));
-        reached
+    /// Takes the first of these Workloads.
+    pub(crate) fn take_first_reached(&mut self, now: Timestamp) -> Option<Key> {
+        self.next().filter(|at| *at <= now)?;
+        let (_, key) = self.in_order.pop_first()?;
+        self.of.remove(&key);
+        Some(key)
     }
 
     /// The earliest time.
@@ -84,8 +75,9 @@ mod tests {
         assert_eq!(deadlines.take_reached(at(19)), []);
         deadlines.set(&key("d"), Some(at(19)));
         deadlines.set(&key("e"), Some(at(19)));
-        assert_eq!(deadlines.take_first_reached(at(19), 1), [key("d")]);
-        assert_eq!(deadlines.take_first_reached(at(19), 2), [key("e")]);
+        assert_eq!(deadlines.take_first_reached(at(19)), Some(key("d")));
+        assert_eq!(deadlines.take_first_reached(at(19)), Some(key("e")));
+        assert_eq!(deadlines.take_first_reached(at(19)), None);
         assert_eq!(deadlines.take_reached(at(40)), [key("b"), key("a")]);
         assert_eq!((deadlines.next(), deadlines.take_reached(at(99))), (None, vec![]));
     }

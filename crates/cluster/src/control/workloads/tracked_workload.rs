@@ -74,17 +74,14 @@ impl TrackedWorkload {
         self.transitions.propose(transition);
     }
 
-    /// Why it is pending. The period between two reasons of cycles goes on, unless an object has changed: that is rare, and its effect
-    /// is looked for at once.
+    /// Why it is pending. The period between two reasons goes on, unless one follows from an object: that cuts the period short once in
+    /// a while (`reason_period`).
     pub(super) fn explain(&mut self, pending: PendingMessage) {
         let known = self.transitions.pending_message().map(|known| known.not_before);
         let cuts_short = self.follows_from_object(&pending)
             && self.reason_period.may_be_cut_short(pending.not_before);
-        let not_before = match known {
-            Some(known) if cuts_short => known.min(pending.not_before),
-            Some(known) => known,
-            None => pending.not_before,
-        };
+        let kept = known.filter(|known| !cuts_short || *known < pending.not_before);
+        let not_before = kept.unwrap_or(pending.not_before);
         self.propose(Transition::Wait(PendingMessage { not_before, ..pending }));
     }
 

@@ -16,15 +16,7 @@ fn a_job_that_is_left_alone_is_left_alone_while_it_is_deleted() {
     let now = json!("2026-01-01T00:00:00Z");
     let steps = |job: &JobObject| {
         let of_job = workload(&["QuotaReserved", "Admitted"]);
-        let context = ReconcileContext {
-            workloads: &[&of_job],
-            previous_workload: None,
-            prebuilt: false,
-            flavors: AssignedFlavors::Own(&FlavorsByName::new()),
-            gates: GATES(),
-            now: "2026-01-01T00:00:00Z".parse().expect("a time"),
-        };
-        reconcile(job, context).len()
+        reconcile(job, context(&[&of_job], &FlavorsByName::new())).len()
     };
     assert_eq!(steps(&job(now.clone(), json!({ "a": "b" }))), 0);
     assert_eq!(steps(&job(now, json!(null))), 1, "its finalizer is removed");
@@ -42,15 +34,7 @@ fn a_job_that_is_left_alone_and_waits_in_a_queue_says_so() {
             "spec": { "suspend": suspend, "clusterSelector": { "a": "b" } },
         });
         let job = kind.decode(object).expect("a RayJob decodes");
-        let context = ReconcileContext {
-            workloads: &[],
-            previous_workload: None,
-            prebuilt: false,
-            flavors: AssignedFlavors::Own(&FlavorsByName::new()),
-            gates: GATES(),
-            now: "2026-01-01T00:00:00Z".parse().expect("a time"),
-        };
-        reconcile(&job, context)
+        reconcile(&job, context(&[], &FlavorsByName::new()))
     };
     let message = "a RayJob is left alone for spec.clusterSelector: it has no Workload in the queue lq and stays suspended".to_owned();
     let reason = "ErrWorkloadCompose";

@@ -1,4 +1,6 @@
-//! Rules of RayJobs without a recording: lost answers, foreign objects, hostile heads.
+//! Rules of RayJobs without a recording: lost answers, foreign objects, hostile heads, and what goes with their end.
+
+mod removal;
 
 use jiff::Timestamp;
 use proptest::prelude::*;
@@ -90,7 +92,8 @@ impl Done {
 
 /// One pass; writes succeed, and the head answers as given.
 fn pass(job: &Value, children: &[Value], head: impl Fn(&HeadRequest) -> HeadAnswer) -> Done {
-    pass_with(job, children, head, |object| RayAnswer::Done(object.clone().into()))
+    let create = |object: &Value| RayAnswer::Done(object.clone().into());
+    pass_with(job, children, head, create, &OperatorSettings::default())
 }
 
 fn pass_with(
@@ -98,14 +101,14 @@ fn pass_with(
     children: &[Value],
     head: impl Fn(&HeadRequest) -> HeadAnswer,
     create: impl Fn(&Value) -> RayAnswer,
+    settings: &OperatorSettings,
 ) -> Done {
     let now: Timestamp = "2026-01-01T00:01:00Z".parse().expect("a time");
     let moment = Moment { now, seed: [3; 32] };
-    let settings = OperatorSettings::default();
     let children: Vec<&Value> = children.iter().collect();
     let (mut orders, mut answers) = (Vec::new(), Vec::new());
     for _ in 0..20 {
-        let steps = job::decide(job, &children, &answers, &moment, &settings);
+        let steps = job::decide(job, &children, &answers, &moment, settings);
         if !steps.iter().any(RayStep::is_order) {
             return Done { orders, end: steps };
         }
@@ -162,7 +165,8 @@ fn a_cluster_that_the_cache_does_not_show_yet_is_no_error() {
     let conflict = |_: &Value| {
         RayAnswer::Refused(RayRefusal { code: 409, message: "already exists".to_owned() })
     };
-    let done = pass_with(&ray_job(&json!({}), &status), &[], unreachable, conflict);
+    let (job, settings) = (ray_job(&json!({}), &status), OperatorSettings::default());
+    let done = pass_with(&job, &[], unreachable, conflict, &settings);
     assert_eq!((done.reasons(), done.status()), (vec![], None));
 }
 
