@@ -1,11 +1,11 @@
 //! A StatefulSet that is scaled to zero while it runs, and back.
 
 use anyhow::Result;
-use crds::{meta::is_true, v1beta2::Workload};
+use crds::{meta::is_true, names::labels::POD_GROUP_NAME, v1beta2::Workload};
 use e2e::installation::TIMEOUT;
 use harness::annotation;
 use k8s_openapi::api::{apps::v1::StatefulSet, core::v1::Pod};
-use kube::api::DeleteParams;
+use kube::{ResourceExt, api::DeleteParams};
 use serde_json::{Value, json};
 
 use crate::{
@@ -28,6 +28,13 @@ impl ObservedJob<'_> {
             is_true(&one.status.conditions, "Admitted") && !one.status.is_on_hold()
         })
         .await?;
+        // The Workload is that of the set: the pod joins it later.
+        let pod = format!("{}-0", self.name);
+        let joined = |pod: &Pod| {
+            let gates = pod.spec.as_ref().and_then(|spec| spec.scheduling_gates.as_ref());
+            pod.annotations().contains_key(POD_GROUP_NAME) && gates.is_none_or(Vec::is_empty)
+        };
+        self.hub().until(&self.api::<Pod>(), &pod, "is started", TIMEOUT, joined).await?;
         let sets = self.api::<StatefulSet>();
         sets.delete(self.name, &DeleteParams::background()).await?;
         let prefix = format!("{}-", self.name);
