@@ -377,6 +377,11 @@ pub trait GenericJob: Clone {
         true
     }
 
+    /// The errors of a new job of a form for which nothing else is checked; `None` for other forms.
+    fn creation_errors_alone(&self, _gates: JobGates) -> Option<Errors> {
+        None
+    }
+
     /// Validation errors of a new job for this kind only.
     fn validate_create(&self, gates: JobGates) -> Errors;
 

@@ -570,6 +570,10 @@ impl GenericJob for JobObject {
         of_kind!(self, job => job.checks_syntax_of_updates())
     }
 
+    fn creation_errors_alone(&self, gates: JobGates) -> Option<Errors> {
+        of_kind!(self, job => job.creation_errors_alone(gates))
+    }
+
     fn validate_create(&self, gates: JobGates) -> Errors {
         of_kind!(self, job => job.validate_create(gates))
     }

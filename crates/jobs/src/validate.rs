@@ -30,6 +30,9 @@ pub fn create<J: GenericJob>(job: &J, gates: JobGates) -> Errors {
     if job.is_held_by_other() {
         return vec![];
     }
+    if let Some(errors) = job.creation_errors_alone(gates) {
+        return errors;
+    }
     let mut errors = check_syntax(job, gates);
     errors.extend(check_common(job, gates));
     errors.extend(pod_index_offset::check(job, gates));

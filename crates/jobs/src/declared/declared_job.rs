@@ -83,8 +83,7 @@ impl DeclaredJob {
 
     /// Errors of jobs that are queued; others may be what they like.
     fn check_queued(&self, gates: JobGates) -> Errors {
-        // Upstream does not look at the namespace here (docs/reference/kueue.md §5.3).
-        if self.queue_name().is_empty() && !gates.manage_without_queue_name {
+        if !self.counts_as_queued(gates) {
             return Errors::new();
         }
         let mut errors = self.check_gates(gates);
@@ -95,11 +94,15 @@ impl DeclaredJob {
         errors
     }
 
+    /// Whether webhooks check the job as one in a queue. Upstream does not look at the namespace here (docs/reference/kueue.md §5.3).
+    fn counts_as_queued(&self, gates: JobGates) -> bool {
+        !self.queue_name().is_empty() || gates.manage_without_queue_name
+    }
+
     /// Errors of the wrapped objects of a job that is queued.
     fn check_components(&self, gates: JobGates) -> Errors {
-        let is_queued = !self.queue_name().is_empty() || gates.manage_without_queue_name;
         let components = self.fields().and_then(|fields| fields.components.as_ref());
-        let components = components.filter(|_| is_queued);
+        let components = components.filter(|_| self.counts_as_queued(gates));
         components.map(|at| components::faults(at, &self.object)).unwrap_or_default()
     }
 
@@ -417,6 +420,10 @@ impl GenericJob for DeclaredJob {
         }
         steps.extend(self.missing_gates(gates));
         steps
+    }
+
+    fn creation_errors_alone(&self, gates: JobGates) -> Option<Errors> {
+        self.ray().filter(|_| self.counts_as_queued(gates))?.check_cluster_choice(&self.object)
     }
 
     fn validate_create(&self, gates: JobGates) -> Errors {

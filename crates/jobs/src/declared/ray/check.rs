@@ -27,10 +27,13 @@ impl RaySpec {
     /// Errors of a job in a queue.
     pub(in crate::declared) fn check(&self, job: &DeclaredJob, gates: JobGates) -> Errors {
         let object = &job.object;
+        if let Some(errors) = self.check_cluster_choice(object) {
+            return errors;
+        }
         let Some(cluster) = self.cluster.get(object) else {
-            return self.check_selection(object).into_iter().collect();
+            return Errors::new();
         };
-        let mut errors = self.check_job(object);
+        let mut errors: Errors = self.check_shutdown(object).into_iter().collect();
         let path = self.path();
         if cluster[AUTOSCALING] == true {
             errors.extend(self.check_autoscaling(job, gates));
@@ -63,31 +66,32 @@ impl RaySpec {
         is_copied.then(|| FieldError::forbidden(field, NOT_COPIED))
     }
 
-    /// A RayJob without a RayCluster names one that is there, and Kueue leaves it alone.
-    fn check_selection(&self, object: &Value) -> Option<FieldError> {
-        let job = self.job.as_ref()?;
-        let is_selected = selector(job.get(object)?).is_some();
-        let detail =
-            "rayClusterSpec is required for Kueue-managed jobs that don't use clusterSelector";
-        (!is_selected).then(|| FieldError::required(self.path(), detail))
+    /// The errors of a RayJob that selects a RayCluster, or has none: nothing else of it is checked. `None` for every other job.
+    ///
+    /// One that only selects a RayCluster has no errors, because Kueue leaves it alone.
+    pub(in crate::declared) fn check_cluster_choice(&self, object: &Value) -> Option<Errors> {
+        let at = self.job.as_ref()?;
+        let selector = selector(at.get(object)?);
+        let detail = match (selector, self.cluster.get(object)) {
+            (None, Some(_)) => return None,
+            (Some(_), None) => return Some(Errors::new()),
+            (None, None) => {
+                let detail = "rayClusterSpec is required for Kueue-managed jobs that don't use clusterSelector";
+                return Some(vec![FieldError::required(self.path(), detail)]);
+            }
+            (Some(_), Some(_)) => "a kueue managed job should not use an existing cluster",
+        };
+        let field = format!("{}.clusterSelector", at.field_path());
+        Some(vec![FieldError::invalid(field, selector?, detail)])
     }
 
-    fn check_job(&self, object: &Value) -> Errors {
-        let Some((at, job)) = self.job.as_ref().and_then(|at| Some((at, at.get(object)?))) else {
-            return Errors::new();
-        };
-        let (path, mut errors) = (at.field_path(), Errors::new());
-        // The cluster of a finished RayJob would run on without quota.
-        if job["shutdownAfterJobFinishes"] != true {
-            let detail = "a kueue managed job should delete the cluster after finishing";
-            let field = format!("{path}.shutdownAfterJobFinishes");
-            errors.push(FieldError::invalid(field, false, detail));
-        }
-        if let Some(selector) = selector(job) {
-            let detail = "a kueue managed job should not use an existing cluster";
-            errors.push(FieldError::invalid(format!("{path}.clusterSelector"), selector, detail));
-        }
-        errors
+    /// The cluster of a finished RayJob would run on without quota.
+    fn check_shutdown(&self, object: &Value) -> Option<FieldError> {
+        let at = self.job.as_ref()?;
+        let shuts_down = at.get(object)?["shutdownAfterJobFinishes"] == true;
+        let detail = "a kueue managed job should delete the cluster after finishing";
+        let field = format!("{}.shutdownAfterJobFinishes", at.field_path());
+        (!shuts_down).then(|| FieldError::invalid(field, false, detail))
     }
 }
 

@@ -50,6 +50,31 @@ fn workers_named_as_the_head_and_too_many_of_them_are_refused_one_by_one() {
     assert_eq!(errors(&many[..17]), [""; 0]);
 }
 
+#[test]
+fn a_ray_job_that_selects_a_cluster_or_has_none_has_no_other_errors() {
+    let errors = |spec: Value| -> Vec<String> {
+        let labels = json!({ "kueue.x-k8s.io/queue-name": "Not_A_Name" });
+        let annotations = json!({ "kueue.x-k8s.io/admission-gated-by": "none" });
+        let metadata = json!({ "name": "j", "labels": labels, "annotations": annotations });
+        let kind = Kinds::built_in().find("ray.io/v1", "RayJob").expect("a built-in kind");
+        let job =
+            kind.decode(json!({ "metadata": metadata, "spec": spec })).expect("a job decodes");
+        validate::create(&job, JobGates::default()).iter().map(ToString::to_string).collect()
+    };
+    let (selector, own) = (json!({ "ray.io/cluster": "c" }), cluster(&json!({ "name": "ray" })));
+    assert_eq!(errors(json!({ "clusterSelector": selector })), [""; 0]);
+    let [both] = &errors(json!({ "clusterSelector": selector, "rayClusterSpec": own }))[..] else {
+        panic!("one error")
+    };
+    assert!(both.starts_with("spec.clusterSelector: Invalid value"), "{both}");
+    let [none] = &errors(json!({}))[..] else { panic!("one error") };
+    assert!(none.starts_with("spec.rayClusterSpec: Required value"), "{none}");
+    assert!(
+        errors(json!({ "rayClusterSpec": own })).len() > 1,
+        "others are checked for everything"
+    );
+}
+
 /// Errors about a running object that moves from one queue to another, and has a malformed annotation.
 fn errors_of_a_move(kind: (&str, &str), queues: (&str, &str), gates: JobGates) -> Vec<String> {
     let object = |queue: &str| {

@@ -151,29 +151,30 @@ pub fn compose<'a>(
     let incomplete = || ComposeError::Incomplete { group: group.to_owned() };
     // The others are compared with the oldest, so that the order of the watch does not decide about the error.
     let oldest = active.iter().copied().min_by_key(|pod| age(pod)).ok_or_else(incomplete)?;
-    check_agreement(group, oldest, &active)?;
     let Some(total) = oldest.group_total() else {
         return Err(ComposeError::NoTotal { group: group.to_owned(), pod: name(oldest) });
     };
-    check_indices(group, total, &active)?;
-    let total = usize::try_from(total).unwrap_or(usize::MAX);
-    let is_incomplete = active.len() < total;
+    let n_members = usize::try_from(total).unwrap_or(usize::MAX);
+    let is_incomplete = active.len() < n_members;
+    // Members that are missing are named before members that contradict each other.
     if is_incomplete && !oldest.wants_fast_admission() {
         return Err(incomplete());
     }
+    check_agreement(group, oldest, &active)?;
+    check_indices(group, total, &active)?;
     // Not before: a group of thousands is looked at with each of its first members, and the sort costs more than all else here.
     sort_active(&mut active);
     if is_incomplete {
         // The role of the first pod is that of all of them.
         let of_role = by_role(&active).remove(&oldest.role()).unwrap_or_default();
         let pod = covering(group, &of_role, comparison, gates)?.unwrap_or(oldest);
-        let count = i32::try_from(total).unwrap_or(i32::MAX);
+        let count = i32::try_from(n_members).unwrap_or(i32::MAX);
         check_topology(group, pod, gates)?;
         let pod_sets = vec![pod.pod_set(&pod.role(), count, gates)];
         return Ok(Composition { pod_sets, members: active, excess: Vec::new() });
     }
     // In the order of `sort_active`: members with a finalizer, without a gate, and the oldest ones stay.
-    let excess = active.split_off(total);
+    let excess = active.split_off(n_members);
     let of_role = by_role(&active);
     if of_role.len() > MAX_POD_SETS {
         let n_roles = of_role.len();

@@ -708,6 +708,23 @@ fn one_evaluation_writes_some_members_and_the_next_one_goes_on() {
 }
 
 #[test]
+fn members_that_are_missing_are_named_before_those_that_disagree() {
+    let of_three = json!({ "kueue.x-k8s.io/pod-group-total-count": "3" });
+    let other = json!({ "kueue.x-k8s.io/queue-name": "other" });
+    let a = member("a", &json!({ "metadata": { "annotations": of_three } }));
+    let b = member("b", &json!({ "metadata": { "annotations": of_three, "labels": other } }));
+    let message = |pods: &[&Pod]| {
+        let composed = compose("team", pods, RoleComparison::NONE, JobGates::default());
+        composed.map(|_| ()).map_err(|error| error.to_string())
+    };
+    let missing = "'team' group has fewer runnable pods than expected";
+    assert_eq!(message(&[&a, &b]), Err(missing.to_owned()));
+    let c = member("c", &json!({ "metadata": { "annotations": of_three } }));
+    let differ = "pods 'a' and 'b' of group 'team' have different queue names";
+    assert_eq!(message(&[&a, &b, &c]), Err(differ.to_owned()));
+}
+
+#[test]
 fn a_key_that_some_members_have_is_copied_unless_two_values_differ() {
     let of = |name: &str, metadata: Value| member(name, &json!({ "metadata": metadata }));
     let (labels, annotations) = (vec!["team".to_owned()], vec!["note".to_owned()]);
