@@ -22,6 +22,7 @@
 //! | How is a Workload built and named? | [`construct_workload`], [`workload_name`] |
 //! | Does a Workload match its job? | [`equivalence`] |
 //! | What is the next step? | [`reconcile`] |
+//! | Which pod sets can no Workload have? | [`pod_sets_problem`] |
 //! | What do pods get at a start? | [`pod_sets_info`], [`pod_set_info`] |
 //! | Which taints do the pods tolerate? | [`pod_tolerations`] |
 //! | What is a pod, and a group of pods? | [`pods`] |
@@ -72,6 +73,7 @@ pub mod nulls;
 pub mod pod_counts;
 pub mod pod_set_info;
 pub mod pod_sets_info;
+pub mod pod_sets_problem;
 pub mod pod_tolerations;
 pub mod pods;
 pub mod pointer;

@@ -36,6 +36,7 @@ use crate::{
     generic_job::{JobOutcome, Stop},
     pod_set_info::PodSetInfo,
     pod_sets_info::{self, AssignedFlavors, PodSetsInfoError},
+    pod_sets_problem,
     prebuilt::prebuilt_name,
     topology_request,
 };
@@ -292,7 +293,7 @@ fn without_workload<J: GenericJob + Clone>(
                 && !is(first, FINISHED)
                 && has_pods() =>
         {
-            if let Some(refused) = refuse_topology(job, context.gates) {
+            if let Some(refused) = refuse_pod_sets(job, context.gates) {
                 return vec![refused];
             }
             // A Workload without quota is updated in place and keeps its queue-order timestamp.
@@ -471,14 +472,16 @@ fn refuse_unresolved<J: GenericJob>(job: &J) -> Option<ReconcileStep<J>> {
     Some(ReconcileStep::Refuse { reason, message })
 }
 
-/// Creates the Workload of a job, or refuses a topology that cannot be read.
+/// Creates the Workload of a job, or refuses its pod sets.
 pub(crate) fn create<J: GenericJob>(job: &J, gates: JobGates) -> ReconcileStep<J> {
-    refuse_topology(job, gates).unwrap_or(ReconcileStep::CreateWorkload)
+    refuse_pod_sets(job, gates).unwrap_or(ReconcileStep::CreateWorkload)
 }
 
-/// A job with a topology that cannot be read is not placed without it: it waits until its templates are mended.
-pub(crate) fn refuse_topology<J: GenericJob>(job: &J, gates: JobGates) -> Option<ReconcileStep<J>> {
-    let message = topology_request::problem(job, gates)?;
+/// A job with pod sets that no Workload can have waits until it is mended, and so does one with a topology that cannot be read: it is
+/// not placed without it.
+pub(crate) fn refuse_pod_sets<J: GenericJob>(job: &J, gates: JobGates) -> Option<ReconcileStep<J>> {
+    let of_sets = pod_sets_problem::problem(&job.pod_sets(gates)).map(|one| one.to_string());
+    let message = of_sets.or_else(|| topology_request::problem(job, gates))?;
     Some(ReconcileStep::Refuse { reason: reasons::ERR_WORKLOAD_COMPOSE, message })
 }
 

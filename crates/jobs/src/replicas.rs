@@ -36,7 +36,7 @@ use crate::{
     generic_job::SetSize,
     integrations::controller,
     kind::SetMembers,
-    reconcile::{ReconcileStep, follow_keys, refuse_topology},
+    reconcile::{ReconcileStep, follow_keys, refuse_pod_sets},
     set_copies,
     workload_name::{WorkloadOwner, workload_name},
 };
@@ -190,7 +190,7 @@ fn reconcile_replicas<J: GenericJob + From<Pod>>(
         .chain(surge)
         .filter(|replica| !present.contains(replica) && !busy.contains(replica));
     let mut missing = missing.take(AT_ONCE).peekable();
-    match missing.peek().and_then(|_| refuse_topology(set, gates)) {
+    match missing.peek().and_then(|_| refuse_pod_sets(set, gates)) {
         Some(refused) => steps.push(refused),
         None => steps.extend(missing.map(ReconcileStep::CreateReplicaWorkload)),
     }

@@ -204,6 +204,8 @@ names! {
     CREATED_WORKLOAD = "CreatedWorkload";
     /// Of an event: the API server refuses the Workload of a job. Sluice's own.
     FAILED_TO_CREATE_WORKLOAD = "FailedToCreateWorkload";
+    /// Of an event: a field of the status of a job has another type than its kind expects. Sluice's own.
+    UNREADABLE_STATUS = "UnreadableStatus";
     /// Of an event: a Workload with the name of a group is not the group's.
     WORKLOAD_NAME_CONFLICT = "WorkloadNameConflict";
     /// Of an event: a group has more pods than it needs.

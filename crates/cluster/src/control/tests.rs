@@ -10,6 +10,7 @@ mod backoff;
 mod bad_input;
 mod block_admission;
 mod bound_flavors;
+mod bypassed_webhooks;
 mod capacity_waits;
 mod checkpoint;
 mod children_with_workloads;

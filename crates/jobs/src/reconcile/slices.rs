@@ -26,7 +26,7 @@ use crds::{
 
 use super::{
     ReconcileContext, ReconcileStep, StopReason, finalize_job, finish, is, is_dispatched, name,
-    reclaimable_pods::update_reclaimable_pods, refuse_topology, remove_finalizer,
+    reclaimable_pods::update_reclaimable_pods, refuse_pod_sets, remove_finalizer,
     start_or_move_to_queue, stop, stop_or_release, workload_keys, workload_match::with_job_spec,
 };
 use crate::{
@@ -292,7 +292,7 @@ fn resize_holder<J: GenericJob>(
             true if !grows_on_workers(holder) => Some(refuse_growth(holder)),
             _ => {
                 let create = || ReconcileStep::CreateSlice(ReplacedSlice::of(holder));
-                Some(refuse_topology(job, gates).unwrap_or_else(create))
+                Some(refuse_pod_sets(job, gates).unwrap_or_else(create))
             }
         };
     }
@@ -333,7 +333,7 @@ fn refuse_growth<J>(holder: &Workload) -> ReconcileStep<J> {
     ReconcileStep::Refuse { reason: reasons::SIZE_KEPT, message }
 }
 
-/// A slice without quota follows its job in everything but a topology that cannot be read.
+/// A slice without quota follows its job in everything but pod sets that it cannot have.
 fn update<J: GenericJob>(
     job: &J,
     slice: &Workload,
@@ -343,7 +343,7 @@ fn update<J: GenericJob>(
     differs.then(|| {
         let updated = || with_job_spec(job, slice, context.gates);
         let resize = || ReconcileStep::ResizeSlice(Box::new(updated()));
-        refuse_topology(job, context.gates).unwrap_or_else(resize)
+        refuse_pod_sets(job, context.gates).unwrap_or_else(resize)
     })
 }
 

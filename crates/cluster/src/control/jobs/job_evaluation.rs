@@ -3,12 +3,15 @@
 use std::sync::Arc;
 
 use ::jobs::{
-    JobObject,
+    GenericJob, JobObject,
     construct_workload::{construct_workload, priority_source},
     reconcile::{self, ReconcileContext, ReconcileStep},
 };
 use crds::{
-    names::conditions::{EVICTED, FINISHED},
+    names::{
+        conditions::{EVICTED, FINISHED},
+        reasons::UNREADABLE_STATUS,
+    },
     v1beta2::Workload,
 };
 use runtime::watch::Key;
@@ -52,7 +55,21 @@ impl JobEvaluation<'_> {
             gates: self.config.gates,
             now: ctx.now,
         };
-        reconcile::reconcile(self.job, context)
+        let mut steps = reconcile::reconcile(self.job, context);
+        steps.extend(self.report_status(&steps));
+        steps
+    }
+
+    /// Reports a status that cannot be read, unless there is more to say.
+    fn report_status(
+        &self,
+        steps: &[ReconcileStep<JobObject>],
+    ) -> Option<ReconcileStep<JobObject>> {
+        if self.job.is_skipped() || steps.iter().any(is_refusal) {
+            return None;
+        }
+        let message = self.job.unreadable_status()?.to_string();
+        Some(ReconcileStep::Refuse { reason: UNREADABLE_STATUS, message })
     }
 
     fn workloads(&self) -> Vec<&Workload> {
@@ -84,7 +101,7 @@ impl JobEvaluation<'_> {
         ctx: &mut Context,
     ) -> Vec<(Key, WorkloadEffect)> {
         // A job that is still to be stopped is deleted afterwards.
-        if steps.is_empty() {
+        if steps.iter().all(is_refusal) {
             self.expire(ctx);
         }
         let gates = self.config.gates;
@@ -121,4 +138,8 @@ impl JobEvaluation<'_> {
         };
         steps.into_iter().filter_map(|step| taker.take(step, ctx)).collect()
     }
+}
+
+fn is_refusal(step: &ReconcileStep<JobObject>) -> bool {
+    matches!(step, ReconcileStep::Refuse { .. })
 }
