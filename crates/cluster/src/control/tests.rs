@@ -59,6 +59,7 @@ mod other_checks;
 mod outdated_crds;
 mod pending_reasons;
 mod pod_defaults;
+mod pod_writes;
 mod policy;
 mod preemption_counts;
 mod provisioning;
