@@ -10,6 +10,7 @@
 //! | `clock` | jumps of the wall clock |
 //! | [`sources`] | what a composition observes in its own cluster |
 //! | [`worker_sources`] | what a manager observes on a worker |
+//! | `job_sources` | jobs of the own cluster, and what they need once there is one |
 //! | `job_watch`, `autoscaler_sources` | watches of kinds of jobs and what they need; watches of autoscalers |
 //!
 //! Nothing here decides about an object.
@@ -20,6 +21,7 @@ pub mod control_loop;
 pub mod decision_metrics;
 pub mod explanations;
 pub mod input_queues;
+mod job_sources;
 mod job_watch;
 pub mod leader;
 pub mod sources;

@@ -27,16 +27,16 @@ use crds::{
     v1alpha1::{ClusterCapacity, DispatchPolicy},
     v1beta2::{AdmissionCheck, Topology, Workload},
 };
-use jobs::{JobObject, Kind, Kinds, lookups::LookupKind};
+use jobs::{JobObject, Kind, Kinds};
 use k8s_openapi::api::{coordination::v1::Lease, core::v1::ConfigMap};
-use kube::{Resource, core::DynamicObject};
+use kube::Resource;
 use provisioning::{EntryTemplate, ProvisioningRequest};
-use runtime::watch::{Change, Config, Store, Stores, Unavailable, Watch, WatchSource};
+use runtime::watch::{Change, Config, Store, Stores, Unavailable, Watch};
 use tokio::task::JoinSet;
 
 use crate::{
     input_queues::{InputSource, Inputs},
-    job_watch::{job_watch, lookup_watch, members_watch},
+    job_watch::members_watch,
 };
 
 /// The stores that feed a composition.
@@ -56,7 +56,8 @@ pub struct ObservedFeatures {
 }
 
 /// Subscribes to a store and passes every change on.
-type Feed<I> = Box<dyn FnOnce(Inputs<I>) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send>;
+pub(crate) type Feed<I> =
+    Box<dyn FnOnce(Inputs<I>) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send>;
 
 impl Sources<ManagerInput> {
     /// Everything that a manager observes in its own cluster. `dispatch` is the manager's namespace, if it dispatches to
@@ -94,8 +95,8 @@ impl Sources<ManagerInput> {
         sources.all(stores, ManagerInput::LocalQueue);
         sources.all(stores, ManagerInput::Workload);
         let source = stores.source();
-        sources.jobs(stores, kinds, &source, ManagerInput::Job);
-        sources.looked_up(stores, kinds, ManagerInput::LookedUp);
+        let wraps = (ManagerInput::Job as fn(_, _) -> _, ManagerInput::LookedUp as fn(_, _) -> _);
+        sources.jobs(stores, kinds, &source, wraps);
         sources.members(stores, kinds, ManagerInput::Members);
         if let Some(namespace) = dispatch {
             sources.all(stores, ManagerInput::MultiKueueConfig);
@@ -151,8 +152,8 @@ impl Sources<AgentInput> {
         let clones = stores.start(clones);
         sources.feed(&clones, AgentInput::Workload);
         sources.of_slices(stores, clones, AgentInput::ElasticPod);
-        sources.jobs(stores, kinds, &ours, AgentInput::Job);
-        sources.looked_up(stores, kinds, AgentInput::LookedUp);
+        let wraps = (AgentInput::Job as fn(_, _) -> _, AgentInput::LookedUp as fn(_, _) -> _);
+        sources.jobs(stores, kinds, &ours, wraps);
         sources.members(stores, kinds, AgentInput::Members);
         sources.all(stores, AgentInput::Node);
         sources.all(stores, AgentInput::Pod);
@@ -198,21 +199,6 @@ impl<I: InputSource> Sources<I> {
     pub fn start(self, inputs: &Inputs<I>, tasks: &mut JoinSet<()>) {
         for feed in self.feeds {
             tasks.spawn(feed(inputs.clone()));
-        }
-    }
-
-    /// A store for each kind of job.
-    fn jobs(
-        &mut self,
-        stores: &mut Stores,
-        kinds: &Kinds,
-        source: &WatchSource,
-        wrap: fn(Kind, Change<JobObject>) -> I,
-    ) {
-        for kind in kinds {
-            let watch = job_watch("", kind, source, stores.metrics());
-            let kind = kind.clone();
-            self.feed(&stores.start(watch), move |change| wrap(kind.clone(), change));
         }
     }
 
@@ -281,19 +267,6 @@ impl<I: InputSource> Sources<I> {
         }));
     }
 
-    /// A store for each kind of objects that jobs need.
-    fn looked_up(
-        &mut self,
-        stores: &mut Stores,
-        kinds: &Kinds,
-        wrap: fn(LookupKind, Change<DynamicObject>) -> I,
-    ) {
-        for kind in kinds.looked_up() {
-            let watch = lookup_watch(&kind, &stores.source(), stores.metrics());
-            self.feed(&stores.start(watch), move |change| wrap(kind.clone(), change));
-        }
-    }
-
     /// A store for the pods of the sets of each kind. They are no members of a group yet, so that no other store has them.
     fn members(
         &mut self,
@@ -315,6 +288,10 @@ impl<I: InputSource> Sources<I> {
         K: Resource<DynamicType = ()> + Decode + Send + Sync + 'static,
     {
         self.feed(&stores.of::<K>(K::decode_text), wrap);
+    }
+
+    pub(crate) fn push(&mut self, feed: Feed<I>) {
+        self.feeds.push(feed);
     }
 
     pub(crate) fn feed<K: Send + Sync + 'static>(
@@ -357,7 +334,7 @@ fn is_slice(workload: &Workload) -> bool {
 }
 
 /// Whether a change shows an object that matters.
-fn has_some<K>(change: &Change<K>, matters: fn(&K) -> bool) -> bool {
+pub(crate) fn has_some<K>(change: &Change<K>, matters: fn(&K) -> bool) -> bool {
     match change {
         Change::Apply(object) => matters(object),
         Change::Reset { objects, .. } => objects.iter().any(|object| matters(object)),
