@@ -12,6 +12,10 @@ pub struct ReplayReport {
     pub(crate) passed_alone: usize,
     pub(crate) failed: Vec<(String, Vec<Difference>)>,
     pub(crate) excepted: BTreeMap<&'static str, usize>,
+    /// Steps of these cases that are as recorded, after the first difference.
+    pub(crate) n_further: usize,
+    /// These cases of which a later step differs, too, and ends the comparison.
+    pub(crate) n_cut: usize,
     pub(crate) skipped: BTreeMap<String, usize>,
     pub(crate) details: DetailCounts,
 }
@@ -45,6 +49,8 @@ impl ReplayReport {
     pub fn absorb(&mut self, other: Self) {
         self.passed += other.passed;
         self.passed_alone += other.passed_alone;
+        self.n_further += other.n_further;
+        self.n_cut += other.n_cut;
         self.failed.extend(other.failed);
         self.details.absorb(other.details);
         for (reason, count) in other.excepted {
@@ -66,6 +72,13 @@ impl fmt::Display for ReplayReport {
         }
         for (reason, count) in &self.excepted {
             writeln!(f, "{count} passed with an expected difference: {reason}")?;
+        }
+        if self.n_further + self.n_cut > 0 {
+            writeln!(
+                f,
+                "{} steps after an expected difference as recorded; {} cases end at what follows from one",
+                self.n_further, self.n_cut
+            )?;
         }
         if self.passed_alone > 0 {
             writeln!(f, "{} passed alone, after a failure beside others", self.passed_alone)?;

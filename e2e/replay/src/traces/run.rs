@@ -131,13 +131,13 @@ async fn judge_steps_and_events(
     names: &mut TraceNames,
 ) -> CaseDifferences {
     let mut judged = steps(clusters, case, names).await?;
-    if judged.differences.is_empty() {
+    if judged.differences.is_empty() && judged.wanted.is_empty() {
         judged.differences = events::differences(clusters, case, names).await?;
     }
     Ok(judged)
 }
 
-/// The first step that differs ends a case: what follows depends on it.
+/// The first step that differs ends a case, unless the difference is wanted.
 async fn steps(
     clusters: &ReplayClusters,
     case: &TraceCase,
@@ -151,19 +151,17 @@ async fn steps(
             found.extend(answer_differences(step, &reply, names));
         }
         if let Some(then) = step.then.as_ref().filter(|_| found.is_empty() && !step.dry_run) {
-            let settled = settle(clusters, then, names).await?;
+            let settled = settle(clusters, then, names, judged.timeout()).await?;
             found.extend(settled.differences);
             judged.details.absorb(settled.details.of(&case.case, step.step));
             if found.is_empty() {
                 events::settle(clusters, then, names).await?;
             }
         }
-        if !found.is_empty() {
-            for difference in &mut found {
-                difference.text =
-                    format!("step {} ({}): {}", step.step, step.what, difference.text);
-            }
-            judged.differences = found;
+        for difference in &mut found {
+            difference.text = format!("step {} ({}): {}", step.step, step.what, difference.text);
+        }
+        if !judged.take(&case.case, found) {
             break;
         }
     }
@@ -175,8 +173,9 @@ async fn settle(
     clusters: &ReplayClusters,
     then: &TraceOutcome,
     names: &mut TraceNames,
+    timeout: Duration,
 ) -> CaseDifferences {
-    let mut settling = Settling::begin(Instant::now());
+    let mut settling = Settling::begin(Instant::now(), timeout);
     loop {
         let (lines, details) = look(clusters, then, names).await?;
         if let Some(judged) = settling.look(Instant::now(), lines, details) {

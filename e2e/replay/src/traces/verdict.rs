@@ -11,7 +11,10 @@ use crate::{
 };
 
 /// How long the objects of a step may take.
-const SETTLE_TIMEOUT: Duration = Duration::from_secs(60);
+pub(super) const SETTLE_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The same after a wanted difference, which may last for the rest of the case.
+const FURTHER_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// How long details that differ may still change once the objects are as recorded.
 const DETAILS_TIMEOUT: Duration = Duration::from_secs(2);
@@ -19,8 +22,39 @@ const DETAILS_TIMEOUT: Duration = Duration::from_secs(2);
 /// What was found of a case.
 #[derive(Debug, Default)]
 pub(super) struct JudgedCase {
+    /// Those that are not wanted: the case fails.
     pub(super) differences: Vec<Difference>,
+    /// Those that are wanted.
+    pub(super) wanted: Vec<Difference>,
+    /// Steps after the first wanted difference that are as recorded.
+    pub(super) n_further: usize,
+    /// Whether a step differed that follows one with a wanted difference. What comes after it is not compared.
+    pub(super) is_cut: bool,
     pub(super) details: DetailCounts,
+}
+
+impl JudgedCase {
+    /// How long the objects of the next step may take.
+    pub(super) fn timeout(&self) -> Duration {
+        if self.wanted.is_empty() { SETTLE_TIMEOUT } else { FURTHER_TIMEOUT }
+    }
+
+    /// Takes what differs in the next step of a case. Returns whether the case goes on.
+    ///
+    /// A wanted difference ends no case. What differs after it and has no line of its own follows from it: the case ends there, and
+    /// does not fail.
+    pub(super) fn take(&mut self, case: &str, found: Vec<Difference>) -> bool {
+        if found.is_empty() {
+            self.n_further += usize::from(!self.wanted.is_empty());
+        } else if wanted_differences::reason(case, &found).is_some() {
+            self.wanted.extend(found);
+        } else if self.wanted.is_empty() {
+            self.differences = found;
+        } else {
+            self.is_cut = true;
+        }
+        self.differences.is_empty() && !self.is_cut
+    }
 }
 
 /// What was found of a case, or why it could not be run.
@@ -34,8 +68,8 @@ pub(super) struct Settling {
 }
 
 impl Settling {
-    pub(super) fn begin(now: Instant) -> Self {
-        Self { until: now + SETTLE_TIMEOUT, settled: None }
+    pub(super) fn begin(now: Instant, timeout: Duration) -> Self {
+        Self { until: now + timeout, settled: None }
     }
 
     /// The verdict of a step after one more look, if no further look is needed. `lines` say how the objects differ.
@@ -52,7 +86,11 @@ impl Settling {
             }
             let text = |line| Difference { level: Level::Objects, text: line };
             let differences = lines.into_iter().map(text).collect();
-            return (now >= self.until).then_some(JudgedCase { differences, details });
+            return (now >= self.until).then_some(JudgedCase {
+                differences,
+                details,
+                ..JudgedCase::default()
+            });
         }
         let (since, best) = match self.settled.take() {
             Some((since, best)) if best.differences.len() <= details.differences.len() => {
@@ -80,10 +118,16 @@ pub(super) fn count<'a>(
         let differences = vec![Difference { level: Level::Verdict, text }];
         JudgedCase { differences, ..JudgedCase::default() }
     });
-    if let Some(reason) = wanted_differences::reason(&case.case, &judged.differences) {
-        *report.excepted.entry(reason).or_default() += 1;
-    } else if !judged.differences.is_empty() {
+    // The Events of a case are compared after its steps.
+    let of_events = wanted_differences::reason(&case.case, &judged.differences);
+    if of_events.is_none() && !judged.differences.is_empty() {
         return Some((case, judged));
+    }
+    let of_steps = wanted_differences::reason(&case.case, &judged.wanted);
+    if let Some(reason) = of_steps.or(of_events) {
+        *report.excepted.entry(reason).or_default() += 1;
+        report.n_further += judged.n_further;
+        report.n_cut += usize::from(judged.is_cut);
     }
     report.details.absorb(judged.details);
     report.passed += 1;
@@ -108,7 +152,7 @@ mod tests {
     /// The verdict of looks at these seconds, with so many differing objects and details: when it came, and what differs.
     fn verdict(looks: &[(f64, usize, usize)]) -> Option<(f64, usize, usize)> {
         let begin = Instant::now();
-        let mut settling = Settling::begin(begin);
+        let mut settling = Settling::begin(begin, SETTLE_TIMEOUT);
         looks.iter().find_map(|(at, objects, differing)| {
             let now = begin + Duration::from_secs_f64(*at);
             let lines = vec!["o".to_owned(); *objects];
@@ -132,13 +176,47 @@ mod tests {
         assert_eq!(verdict(&[(59.0, 0, 1), (60.5, 1, 1)]), Some((60.5, 0, 1)));
     }
 
+    fn differing(text: &str) -> Vec<Difference> {
+        vec![Difference { level: Level::Objects, text: text.to_owned() }]
+    }
+
+    #[test]
+    fn a_case_goes_on_after_a_wanted_difference_until_something_else_differs() {
+        let case = "PodGroup/life/one-succeeds";
+        let wanted = || differing("step 2: .conditions.PodsReady.reason: \"WaitForRecovery\"");
+        let other = || differing("step 4: Pod/a is not gone");
+        let mut judged = JudgedCase::default();
+        assert!(judged.take(case, vec![]));
+        assert!(judged.take(case, wanted()) && judged.take(case, vec![]));
+        assert!(judged.take(case, wanted()) && judged.take(case, vec![]));
+        assert_eq!((judged.wanted.len(), judged.n_further, judged.is_cut), (2, 2, false));
+        assert!(!judged.take(case, other()));
+        assert!(judged.is_cut && judged.differences.is_empty(), "it follows from the wanted one");
+        let mut failed = JudgedCase::default();
+        assert!(!failed.take(case, other()));
+        assert!(!failed.is_cut && failed.differences.len() == 1);
+    }
+
+    #[test]
+    fn steps_after_a_wanted_difference_are_counted_apart() {
+        let case = json!({ "case": "PodGroup/life/one-succeeds", "kind": "PodGroup", "steps": [] });
+        let case: TraceCase = from_value(case).expect("a case");
+        let mut report = ReplayReport::default();
+        let wanted = differing("step 2: .conditions.PodsReady.reason: \"WaitForRecovery\"");
+        let judged = JudgedCase { wanted, n_further: 3, is_cut: true, ..JudgedCase::default() };
+        assert!(count(&mut report, &case, Ok(judged)).is_none());
+        let text = report.to_string();
+        let line = "3 steps after an expected difference as recorded; 1 cases end at what follows from one\n";
+        assert!(text.contains(line) && text.ends_with("1 passed, 0 failed"), "{text}");
+    }
+
     #[test]
     fn the_details_of_a_case_count_once() {
         let case = json!({ "case": "Job/life/x", "kind": "Job", "steps": [] });
         let case: TraceCase = from_value(case).expect("a case");
         let mut report = ReplayReport::default();
         let differences = vec![Difference { level: Level::Objects, text: "o".to_owned() }];
-        let failed = JudgedCase { differences, details: details(1) };
+        let failed = JudgedCase { differences, details: details(1), ..JudgedCase::default() };
         assert!(count(&mut report, &case, Ok(failed)).is_some());
         let passed = JudgedCase { details: details(0), ..JudgedCase::default() };
         assert!(count(&mut report, &case, Ok(passed)).is_none());
