@@ -1,106 +1,56 @@
-//! The table of recorded lives in `docs/kinds.md`: of each kind, in how many cases a part of its life shows. `sluice-lab replay`
-//! sends these cases to control planes. `WRITE_TABLE=1` writes the table in place of comparing it.
+//! The table of recorded lives in `docs/kinds.md`: of each kind, in how many cases a part of its life shows, and which parts a test on the
+//! lab shows. `sluice-lab replay` sends all of the cases to control planes. `WRITE_TABLE=1` writes the table in place of comparing it.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
-use serde_json::Value;
-
-use crate::kinds_recording::{RecordedCase, cases};
+use crate::{
+    kinds_recording::cases,
+    lab_tests::{LabTests, has_own, own_tests},
+    life_parts::{PARTS, shows},
+};
 
 const BEGIN: &str = "<!-- generated: table of recorded cases -->\n";
 const END: &str = "<!-- end -->";
 
-/// Parts of a life, in the order of columns.
-const PARTS: [&str; 10] = [
-    "webhook",
-    "pod sets",
-    "start",
-    "evict",
-    "restore",
-    "finish",
-    "reclaim",
-    "mirror",
-    "status back",
-    "delete",
-];
+/// What is known of a part of the life of a kind.
+#[derive(Clone, Copy, Default)]
+struct Coverage {
+    /// Recorded cases that show it.
+    recorded: usize,
+    /// Those of them that a test replays on the lab.
+    on_lab: usize,
+}
 
-/// Whether a case shows a part of the life of its kind.
-fn shows(case: &RecordedCase, part: &str) -> bool {
-    // The pods of a group are what is started.
-    let kind = if case.kind() == "PodGroup" { "Pod" } else { case.kind() };
-    let started =
-        if matches!(kind, "Deployment" | "StatefulSet" | "LeaderWorkerSet") { "Pod" } else { kind };
-    let is_trace = !case.name().contains("/create/");
-    let of_several_clusters = case.name().starts_with("MultiKueue/");
-    let steps = case.all_steps();
-    let mut of_manager = steps.iter().map(|step| step.on_cluster("manager"));
-    let event = |about: &str, begins: &str| {
-        let about = format!("{about}/");
-        let begins = begins.to_owned();
-        move |then: &Value| {
-            listed(then, "events", |one| {
-                let text = |field: &str| one[field].as_str().unwrap_or_default();
-                text("about").starts_with(&about) && text("reason").starts_with(&begins)
-            })
+impl Coverage {
+    /// The cell of the table. A part that no test on the lab shows is in brackets.
+    fn cell(self, has_own: bool) -> String {
+        let Self { recorded, on_lab } = self;
+        match (recorded + on_lab, has_own) {
+            (0, false) => "–".to_owned(),
+            (0, true) => "*".to_owned(),
+            (_, true) => format!("{recorded}/{on_lab}*"),
+            (_, false) if on_lab > 0 => format!("{recorded}/{on_lab}"),
+            _ => format!("({recorded})"),
         }
-    };
-    match part {
-        "webhook" => !is_trace && !of_several_clusters,
-        "pod sets" => {
-            of_manager.any(|then| has_workload(then, |one| one["spec"]["podSets"].is_array()))
-        }
-        "start" => of_manager.any(event(started, "Started")),
-        "evict" => of_manager.any(event("Workload", "EvictedDueTo")),
-        "restore" => of_manager.any(event(started, "Stopped")),
-        "finish" => of_manager.any(|then| has_workload(then, is_over)),
-        "reclaim" => of_manager
-            .any(|then| has_workload(then, |one| one["status"]["reclaimablePods"].is_array())),
-        "mirror" => {
-            let mut of_worker = steps.iter().map(|step| step.on_cluster("worker"));
-            of_several_clusters
-                && of_worker.any(|then| listed(then, "changed", |one| one["kind"] == kind))
-        }
-        "status back" => steps.iter().any(|step| {
-            let there = step.on_cluster("manager");
-            step.is_sent_to_worker() && listed(there, "changed", |one| one["kind"] == kind)
-        }),
-        _ => of_manager.any(|then| {
-            let own = format!("{kind}/");
-            listed(then, "gone", |one| one.as_str().is_some_and(|name| name.starts_with(&own)))
-        }),
     }
-}
-
-/// Whether a Workload ended with its job.
-fn is_over(workload: &Value) -> bool {
-    let conditions = workload["status"]["conditions"].as_array();
-    conditions.into_iter().flatten().any(|one| {
-        one["type"] == "Finished" && (one["reason"] == "Succeeded" || one["reason"] == "Failed")
-    })
-}
-
-fn has_workload(then: &Value, holds: impl Fn(&Value) -> bool) -> bool {
-    listed(then, "changed", |one| one["kind"] == "Workload" && holds(one))
-}
-
-fn listed(then: &Value, list: &str, holds: impl Fn(&Value) -> bool) -> bool {
-    then[list].as_array().into_iter().flatten().any(holds)
 }
 
 fn table() -> String {
-    let mut counts: BTreeMap<String, [usize; PARTS.len()]> = BTreeMap::new();
+    let lab = LabTests::read();
+    let mut known: BTreeMap<String, [Coverage; PARTS.len()]> = BTreeMap::new();
     for case in files().iter().flat_map(|file| cases(file)) {
-        let row = counts.entry(case.kind().to_owned()).or_default();
-        for (count, part) in row.iter_mut().zip(PARTS) {
-            *count += usize::from(shows(&case, part));
+        let row = known.entry(case.kind().to_owned()).or_default();
+        for (coverage, part) in row.iter_mut().zip(PARTS) {
+            coverage.recorded += usize::from(shows(&case, part));
+            coverage.on_lab += usize::from(lab.replay_shows(&case, part));
         }
     }
     let head = format!("| kind | {} |\n|{}\n", PARTS.join(" | "), "---|".repeat(PARTS.len() + 1));
-    let rows = counts.into_iter().map(|(kind, row)| {
-        let cells = row.map(|count| if count == 0 { "–".to_owned() } else { count.to_string() });
-        format!("| {kind} | {} |\n", cells.join(" | "))
+    let rows = known.into_iter().map(|(kind, row)| {
+        let cells = row.iter().zip(PARTS).map(|(one, part)| one.cell(has_own(&kind, part)));
+        format!("| {kind} | {} |\n", cells.collect::<Vec<_>>().join(" | "))
     });
-    head + &rows.collect::<String>()
+    head + &rows.collect::<String>() + "\nTests of their own:\n\n" + &own_tests()
 }
 
 /// The recordings of lives.

@@ -6,6 +6,8 @@
 mod coverage;
 mod groups;
 mod kinds_recording;
+mod lab_tests;
+mod life_parts;
 mod pods;
 mod sets;
 mod updates;
