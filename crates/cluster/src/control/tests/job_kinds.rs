@@ -5,6 +5,7 @@ use std::time::Duration;
 use runtime::watch::Unavailable;
 
 use super::{
+    cluster::observe_queues,
     dispatched::{connect, dispatching_lists, done, east, orders},
     measurement::Measurement,
     *,
@@ -500,4 +501,36 @@ fn a_job_that_names_another_prebuilt_workload_is_no_longer_that_of_the_first() {
     observe(&mut control, "2", "second");
     let of = |name: &str| control.core.jobs.of(&key(name), &Workload::default()).is_some();
     assert_eq!((of("first"), of("second")), (false, true));
+}
+
+/// The writes of a manager of these kinds in a cluster with queues and without jobs.
+fn orders_without_jobs(kinds: &JobKinds) -> Vec<String> {
+    let settings = ManagerSettings::new(&Configuration::default(), &Gates::default(), kinds, false);
+    let mut control = ManagerControl::new(settings);
+    observe_queues(&mut control);
+    let observed = kinds.observed();
+    let none = || Change::Reset { objects: vec![], removed: vec![] };
+    for kind in &observed {
+        control.observe(ManagerInput::Job(kind.clone(), none()), NOW);
+        if kind.members().is_some() {
+            control.observe(ManagerInput::Members(kind.clone(), none()), NOW);
+        }
+    }
+    for needed in observed.looked_up() {
+        let none = Change::Reset { objects: vec![], removed: vec![] };
+        control.observe(ManagerInput::LookedUp(needed, none), NOW);
+    }
+    let step = control.decide(NOW);
+    let order = |order: &Order| format!("{} {:?}", order.ticket.purpose, order.ticket.target);
+    step.orders.iter().map(order).collect()
+}
+
+#[test]
+fn an_enabled_kind_without_jobs_costs_no_write() {
+    let mut file = Configuration::without_file(None).expect("defaults");
+    file.integrations.frameworks = vec!["batch/job".to_owned()];
+    let jobs = JobKinds::configured(&file, &Gates::default(), &Kinds::default());
+    let all = orders_without_jobs(&JobKinds::all(&Kinds::default()));
+    assert_eq!(all, orders_without_jobs(&jobs));
+    assert!(!all.is_empty(), "the statuses of queues: it decides");
 }
