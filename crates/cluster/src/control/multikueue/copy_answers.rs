@@ -10,10 +10,11 @@ use runtime::{api_object::ApiObject, watch::Key, writer::WriteOutcome};
 use serde_json::Value;
 
 use super::{
-    DispatchInputs,
     copy_sizes::{CopySizes, refused_event},
+    dispatch_inputs::DispatchInputs,
     refused_writes::{CopyRefusal, RefusedScope},
-    state::{CreatedObject, DispatchState},
+    sent_copies::{CreatedObject, SentCopies},
+    slice_heirs::SliceHeirs,
     view::expected_spec,
     worker::Worker,
 };
@@ -43,7 +44,7 @@ pub(super) struct CopyAnswer<'a> {
     pub(super) worker: &'a mut Worker,
     pub(super) ticket: &'a Ticket,
     /// What is remembered of the Workload that waits for it.
-    pub(super) state: Option<&'a DispatchState>,
+    pub(super) sent: Option<&'a SentCopies>,
 }
 
 impl CopyAnswer<'_> {
@@ -195,7 +196,7 @@ impl CopyAnswer<'_> {
         (inputs, ctx): (&DispatchInputs<'_>, &mut Context),
     ) {
         let object = self.object();
-        let pushed = self.state.and_then(|state| state.pushed_size(&object)).cloned();
+        let pushed = self.sent.and_then(|sent| sent.pushed_size(&object)).cloned();
         let (Some(record), Some(fields)) = (inputs.workloads.get(workload), pushed) else {
             return;
         };
@@ -207,7 +208,7 @@ impl CopyAnswer<'_> {
     /// A worker may take a write and keep the former value, as a webhook or a schema there does. Written again it would be kept again.
     fn size_kept(&mut self, workload: &Key, inputs: &DispatchInputs<'_>, ctx: &mut Context) {
         let object = self.object();
-        let pushed = self.state.and_then(|state| state.pushed_size(&object));
+        let pushed = self.sent.and_then(|sent| sent.pushed_size(&object));
         let wanted = self.wanted_size(workload, inputs, ctx.now);
         if wanted.is_some() && wanted.as_ref() == pushed {
             self.size_refused(workload, KEPT, (inputs, ctx));
@@ -239,7 +240,7 @@ impl CopyAnswer<'_> {
         let record = inputs.workloads.get(workload)?;
         let expected = expected_spec(record.object());
         let (expected, gates) = (expected.as_ref(), inputs.jobs.gates());
-        let heirs = inputs.heirs();
+        let heirs = SliceHeirs { workloads: inputs.workloads, jobs: inputs.jobs };
         let sizes = CopySizes { worker: self.worker, key: workload, expected, heirs, gates, now };
         match &self.ticket.target.subject {
             Subject::Job(kind) => {
@@ -254,7 +255,7 @@ impl CopyAnswer<'_> {
     /// Records a refusal. It counts for the epoch of the create; a later nomination may try the cluster again.
     fn refuse(&mut self, workload: &Key, (message, scope): (String, RefusedScope), now: Timestamp) {
         // Sent for an earlier Workload of the name, it says nothing about this one.
-        let Some(epoch) = self.state.and_then(|state| state.sent_epoch(&self.object())) else {
+        let Some(epoch) = self.sent.and_then(|sent| sent.sent_epoch(&self.object())) else {
             return;
         };
         let refusal = CopyRefusal { epoch, message, scope };

@@ -10,41 +10,45 @@ use dispatch::{
     workload::{DispatchCheckState, LocalWorkload, RemoteConnection, RemoteCopy, RemoteJob},
 };
 
-use super::{DispatchEffect, evaluation::DispatchEvaluation, view::jobs_of, worker::Worker};
-use crate::control::job_key::JobKey;
+use super::{
+    dispatch_effect::DispatchEffect, evaluated_workload::EvaluatedWorkload, worker::Worker,
+};
+use crate::control::{fleet::FleetRegistry, job_key::JobKey};
 
-impl DispatchEvaluation<'_> {
-    /// Writes the reclaimable pods of the Workload when the hub's Job shows the status that they follow from.
-    pub(super) fn reclaim(
-        &self,
-        hub: &LocalWorkload,
-        copies: &[RemoteCopy],
-    ) -> Option<DispatchEffect> {
-        let recorded = copies.iter().find(|copy| Some(copy.cluster) == hub.recorded_cluster)?;
-        let runs = hub.exists && !hub.evicted && !hub.finished;
-        let follows = runs
-            && hub.check == DispatchCheckState::Ready
-            && recorded.connection == RemoteConnection::Connected
-            && !recorded.missing_job
-            && recorded.jobs.iter().all(|job| is_present(job, hub));
-        let worker = self.worker(recorded.cluster).filter(|_| follows)?;
-        let record = self.inputs.workloads.get(self.key)?;
-        let jobs = jobs_of(self.key, self.inputs.workloads, self.inputs.jobs);
-        let pods = jobs.into_iter().find_map(|(key, job)| {
-            let copy = self.own_copy(key, worker)?;
-            reclaimable_pods_of_copy(job, copy, record.object(), self.inputs.jobs.gates())
-        })?;
-        Some(DispatchEffect::Reclaim(pods))
-    }
+/// The reclaimable pods of a Workload, when the hub's Job shows the status that they follow from.
+pub(super) fn reclaim(
+    workload: EvaluatedWorkload<'_>,
+    registry: &FleetRegistry,
+    hub: &LocalWorkload,
+    copies: &[RemoteCopy],
+) -> Option<DispatchEffect> {
+    let recorded = copies.iter().find(|copy| Some(copy.cluster) == hub.recorded_cluster)?;
+    let runs = hub.exists && !hub.evicted && !hub.finished;
+    let follows = runs
+        && hub.check == DispatchCheckState::Ready
+        && recorded.connection == RemoteConnection::Connected
+        && !recorded.missing_job
+        && recorded.jobs.iter().all(|job| is_present(job, hub));
+    let worker = workload.worker(recorded.cluster, registry).filter(|_| follows)?;
+    let record = workload.record()?;
+    let pods = workload.hub_jobs().into_iter().find_map(|(key, job)| {
+        let copy = own_copy(workload, key, worker)?;
+        reclaimable_pods_of_copy(job, copy, record.object(), workload.jobs.gates())
+    })?;
+    Some(DispatchEffect::Reclaim(pods))
+}
 
-    /// The copy under the name of a job; `None` if it belongs to another Workload.
-    fn own_copy<'w>(&self, key: &JobKey, worker: &'w Worker) -> Option<&'w JobObject> {
-        let copy = worker.jobs.get(key)?.object();
-        let is_named = worker.clone_of(key) == Some(self.key);
-        // The copy of an elastic job may still name an earlier slice.
-        let is_own = is_named || self.inputs.heirs().heir(key, copy, worker) == Some(self.key);
-        is_own.then_some(&**copy)
-    }
+/// The copy under the name of a job; `None` if it belongs to another Workload.
+fn own_copy<'w>(
+    workload: EvaluatedWorkload<'_>,
+    key: &JobKey,
+    worker: &'w Worker,
+) -> Option<&'w JobObject> {
+    let copy = worker.jobs.get(key)?.object();
+    let is_named = worker.clone_of(key) == Some(workload.key);
+    // The copy of an elastic job may still name an earlier slice.
+    let is_own = is_named || workload.heirs().heir(key, copy, worker) == Some(workload.key);
+    is_own.then_some(&**copy)
 }
 
 /// Whether a copy is of the present dispatch, runs, and has no status that is not copied yet.

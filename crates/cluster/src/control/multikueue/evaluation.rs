@@ -1,48 +1,43 @@
 //! One evaluation of a Workload over worker clusters: the state machine `dispatch::workload` is asked, and its steps become
 //! writes on workers and effects on the hub.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::collections::BTreeSet;
 
-use ::jobs::{GenericJob, JobObject, elastic_copies::is_of_elastic_job};
-use dispatch::{
-    ClusterRace, Dispatcher, HubIncarnation, Nominated, PlacementRequest, ROUND, WorkloadRequest,
-    workload::{
-        self as dispatch_workload, DispatchCheckState, DispatchStep, DispatchTimeouts,
-        LocalWorkload, RemoteCopy, RetryReason, SlicePredecessor,
-    },
+use ::jobs::elastic_copies::is_of_elastic_job;
+use dispatch::workload::{
+    self as dispatch_workload, DispatchStep, DispatchTimeouts, LocalWorkload, RemoteCopy,
+    RetryReason,
 };
 use engine::{Time, ids::ClusterId};
-use runtime::watch::Key;
 
 use super::{
-    DispatchConfig, DispatchEffect, DispatchInputs,
-    admitted_work::{admitted_work, keep_bound, place_admitted, races_blind},
     adopted_result::adopted_event,
-    grants::LeasedDispatch,
-    held_members::is_held,
-    multikueue_check,
-    orphan_cleanup::{DepartedWorkloads, breaker_holds, present_workload},
+    copy_reclaims::reclaim,
+    copy_views::CopyViews,
+    create_copies::WorkerCopies,
+    dispatch_effect::DispatchEffect,
+    evaluated_workload::EvaluatedWorkload,
+    exactly_once::LeasedDispatch,
+    job_statuses::{clear_active_pods, sync_status},
+    name_holders::NameHolders,
+    nominations::{check_nominations, nominate_all},
+    open_jobs::announce_open_jobs,
+    placement::{place_winner, placed_cluster},
+    preemption_gates::{open_preemption_gate, with_clone_gates},
+    push_sizes::{add_slices, push_size, shrink_placement},
+    queued_moves::{FollowedMove, begins_round},
+    race::WorkloadRace,
+    refused_clusters::RefusedClusters,
     refused_writes::RefusedScope,
     state::DispatchState,
-    status_sync::StatusNews,
     unregistered,
-    view::{
-        CopyInputs, HubJob, copy_view, expected_spec, hub_view, jobs_of, observed_jobs,
-        orphan_view, undispatchable, unknown_cluster,
-    },
+    view::{HubJob, hub_view, multikueue_check, orphan_view, undispatchable},
     worker::Worker,
-    worker_clusters::WorkerClusters,
     worker_writes,
 };
 use crate::control::{
     context::Context,
-    elastic_slices::extending,
-    job_key::JobKey,
-    jobs::JobChange,
-    outbox::Purpose,
+    fleet::FleetRegistry,
     time::{engine_time, timestamp},
     timers::Reevaluation,
     workloads::{CheckRetry, NominationChange, Transition},
@@ -56,33 +51,26 @@ const NOT_STARTED: &str = "the job was admitted there and not started in time";
 
 /// See the module.
 pub(super) struct DispatchEvaluation<'a> {
-    pub(super) key: &'a Key,
-    pub(super) config: &'a DispatchConfig,
-    pub(super) state: &'a mut DispatchState,
-    pub(super) workers: &'a WorkerClusters,
+    pub(super) workload: EvaluatedWorkload<'a>,
     pub(super) leases: LeasedDispatch<'a>,
-    /// The incarnation, and the Workloads that were observed to be deleted.
-    pub(super) hub: (&'a HubIncarnation, &'a DepartedWorkloads),
     /// Clusters that may be nominated now, if they race.
     pub(super) racing: Option<Vec<ClusterId>>,
-    pub(super) inputs: DispatchInputs<'a>,
+    pub(super) state: &'a mut DispatchState,
+    pub(super) registry: &'a mut FleetRegistry,
     pub(super) ctx: &'a mut Context,
 }
 
 impl<'a> DispatchEvaluation<'a> {
     /// Decides about the copies of one Workload.
     pub(super) fn run(mut self) -> Vec<DispatchEffect> {
-        let record = self.inputs.workloads.get(self.key);
-        let check = record.and_then(|record| multikueue_check(record, self.inputs.scheduler));
-        // Copies may outlive quota and check, so the workers count as well.
-        let writes = self.ctx.outbox.writes();
-        let is_somewhere = || self.workers.concerned(self.key, writes).next().is_some();
-        let is_orphan = || self.inputs.jobs.orphan_of(self.key).is_some();
-        if check.is_none() && !is_orphan() && !is_somewhere() {
+        let workload = self.workload;
+        let record = workload.record();
+        let check = record.and_then(|record| multikueue_check(record, workload.scheduler));
+        if check.is_none() && !self.may_have_copies() {
             return Vec::new();
         }
         if let Some(message) =
-            record.and_then(|record| undispatchable(self.key, record, self.inputs.jobs))
+            record.and_then(|record| undispatchable(workload.key, record, workload.jobs))
         {
             // Every evaluation of such a Workload ends here, and its quota is released only once
             // `withdrawn` is set.
@@ -98,127 +86,98 @@ impl<'a> DispatchEvaluation<'a> {
         }
         // A hub that was restored from a backup must not delete running work
         // (docs/reference/dispatch.md §9).
-        if !hub.exists && self.breaker_holds(self.key) {
+        if !hub.exists && workload.breaker_holds(workload.key, self.registry, self.ctx) {
             return Vec::new();
         }
-        self.shrink_placement();
+        shrink_placement(workload, self.registry);
         let mut copies = self.copies(&hub);
-        self.apply_guarantee(&mut hub, &mut copies);
-        self.follow_move(&hub, &copies);
-        hub.race = self.race(&hub);
-        hub.race_until = self.race_until(&hub);
-        self.end_refusals(&hub, &mut copies);
-        self.await_names(&mut hub, &mut copies);
-        hub.drained_at = self.drained_at(&hub);
-        hub.start_awaited_since = self.start_awaited_since(&hub, &copies);
-        hub.end_awaited_since = self.end_awaited_since(&hub, &copies);
-        hub.newer_copy_until = self.newer_copy_until(&hub, &copies);
-        let highest = copies.iter().filter_map(RemoteCopy::newest_epoch).max().unwrap_or(0);
-        self.state.highest_epoch = self.state.highest_epoch.max(highest);
+        self.complete(&mut hub, &mut copies);
         let timeouts = self.timeouts();
         let steps = dispatch_workload::decide(&hub, &copies, &timeouts, engine_time(self.ctx.now));
-        tracing::trace!(workload = %self.key, ?hub, ?copies, ?steps, "dispatch");
-        let message = self.fence_message(&hub, check.as_deref());
-        let reclaim = self.reclaim(&hub, &copies);
+        tracing::trace!(workload = %workload.key, ?hub, ?copies, ?steps, "dispatch");
+        let message = self.leases.fence_message(
+            (workload, self.registry.fleet()),
+            &hub,
+            check.as_deref(),
+            self.ctx,
+        );
+        let message = message.map(DispatchEffect::Propose);
+        let reclaim = reclaim(workload, self.registry, &hub, &copies);
         let effects = steps.into_iter().filter_map(|step| self.take_step(step));
         effects.chain(reclaim).chain(message).collect()
     }
 
+    /// Copies may outlive quota and check, so the workers count as well.
+    fn may_have_copies(&self) -> bool {
+        let EvaluatedWorkload { key, workers, jobs, .. } = self.workload;
+        let is_somewhere = || workers.concerned(key, self.ctx.outbox.writes()).next().is_some();
+        jobs.orphan_of(key).is_some() || is_somewhere()
+    }
+
+    fn copies(&self, hub: &LocalWorkload) -> Vec<RemoteCopy> {
+        let views = CopyViews {
+            workload: self.workload,
+            leases: &self.leases,
+            registry: self.registry,
+            writes: self.ctx.outbox.writes(),
+            lost_after: self.timeouts().worker_lost_timeout,
+            now: self.ctx.now,
+        };
+        views.copies(hub)
+    }
+
+    /// Adds what the parts of an evaluation say to the input of the state machine.
+    fn complete(&mut self, hub: &mut LocalWorkload, copies: &mut [RemoteCopy]) {
+        let (workload, now) = (self.workload, self.ctx.now);
+        let from = (workload, &*self.registry);
+        self.leases.apply_guarantee(from, (hub, copies), &mut self.state.former, self.ctx);
+        self.followed_move().follow(hub, copies);
+        hub.race = self.race().clusters(hub);
+        self.racing.clone_from(&hub.race);
+        hub.race_until = self.race().ends_at(hub);
+        let refused = RefusedClusters { workload, registry: self.registry, now };
+        refused.end_refusals(hub, copies, &mut self.ctx.agenda);
+        if self.names().await_names(hub, copies) {
+            self.state.nominated_at = now;
+        }
+        hub.drained_at = self.drained_at(hub);
+        hub.start_awaited_since = self.start_awaited_since(hub, copies);
+        hub.end_awaited_since = self.end_awaited_since(hub, copies);
+        hub.newer_copy_until = self.newer_copy_until(hub, copies);
+        let highest = copies.iter().filter_map(RemoteCopy::newest_epoch).max().unwrap_or(0);
+        self.state.highest_epoch = self.state.highest_epoch.max(highest);
+    }
+
+    fn names(&mut self) -> NameHolders<'_> {
+        let Self { workload, state, registry, ctx, .. } = self;
+        NameHolders { workload: *workload, wait: &mut state.names, registry, ctx }
+    }
+
+    fn race(&mut self) -> WorkloadRace<'_> {
+        let Self { workload, state, registry, ctx, .. } = self;
+        WorkloadRace { workload: *workload, state: &mut state.race, registry, ctx }
+    }
+
+    fn followed_move(&mut self) -> FollowedMove<'_> {
+        let Self { workload, state, registry, ctx, .. } = self;
+        FollowedMove { workload: *workload, state: &mut state.race, registry, ctx }
+    }
+
+    fn refused_clusters(&mut self) -> RefusedClusters<'_> {
+        RefusedClusters { workload: self.workload, registry: self.registry, now: self.ctx.now }
+    }
+
     /// The timeouts under the policy of the Workload.
     fn timeouts(&self) -> DispatchTimeouts {
-        let fleet = self.inputs.registry.fleet();
-        let lost_after = self.multikueue_config().and_then(|config| fleet.lost_after(config));
-        self.config.timeouts(lost_after)
-    }
-
-    /// The clusters that may be nominated now, if they race.
-    fn race(&mut self, hub: &LocalWorkload) -> Option<Vec<ClusterId>> {
-        if !self.config.dispatcher.races() && !self.races_without_reports(hub) {
-            return None;
-        }
-        let is_open = hub.quota_reserved && hub.check == DispatchCheckState::Pending;
-        let mut race = self.clusters_that_race(hub).filter(|_| is_open).unwrap_or_default();
-        self.inputs.siblings(self.key).keep_together(&mut race);
-        // Clusters with a report may have room by now, and without any the Workload waits for room in its queue.
-        let ends = race.clusters.is_empty() && hub.nominated_clusters.is_empty();
-        if ends && !self.config.dispatcher.races() && !self.races_blind() {
-            return None;
-        }
-        if is_open && hub.recorded_cluster.is_none() {
-            self.remember_queued(hub);
-            self.join_move(hub, &mut race);
-        }
-        self.state.awaits_clusters = race.incomplete;
-        if let Some(until) = race.until {
-            self.ctx.agenda.at(timestamp(until), Reevaluation::Workload(self.key.clone()));
-        }
-        self.racing = Some(race.clusters.clone());
-        Some(race.clusters)
-    }
-
-    /// Whether clusters race because nothing is known of their capacity. A race goes on when it is known again; a Workload that
-    /// was nominated for one cluster by its report stays with that.
-    fn races_without_reports(&mut self, hub: &LocalWorkload) -> bool {
-        let fleet = self.inputs.registry.fleet();
-        let waits = || self.inputs.workloads.id_of(self.key).is_some_and(|id| fleet.is_racing(id));
-        let races = match hub.nominated_clusters.as_slice() {
-            [] => hub.recorded_cluster.is_none() && (self.races_blind() || waits()),
-            // Whether a cluster reports is not known while it is not reached.
-            [single] => fleet.is_unreported(*single) || self.state.races && !fleet.reports(*single),
-            _ => true,
-        };
-        self.state.races = races;
-        races
-    }
-
-    fn races_blind(&self) -> bool {
-        let hub = (self.inputs.scheduler, self.inputs.registry.fleet());
-        let record = self.inputs.workloads.get(self.key);
-        record.is_some_and(|record| races_blind(record, hub, engine_time(self.ctx.now)))
-    }
-
-    /// The request of the Workload to a cluster.
-    pub(super) fn request(&self) -> Option<&'a WorkloadRequest> {
-        let id = self.inputs.workloads.id_of(self.key)?;
-        self.inputs.scheduler.request(id).map(|request| &**request)
-    }
-
-    pub(super) fn races_beside_reports(&self) -> bool {
-        let config = self.multikueue_config().unwrap_or_default();
-        self.inputs.registry.fleet().races_beside_reports(config, self.config.dispatcher)
-    }
-
-    /// Beside clusters that report, a race ends when the queues have had the time of a round: the quota could serve others.
-    fn race_until(&self, hub: &LocalWorkload) -> Option<Time> {
-        // A slice that extends another one has no other cluster, and a worker may have finished that one for it.
-        let ends = hub.race.is_some()
-            && self.races_beside_reports()
-            && hub.predecessor == SlicePredecessor::Absent;
-        ends.then(|| Time(hub.nominated_at.0.saturating_add(ROUND)))
-    }
-
-    fn clusters_that_race(&self, hub: &LocalWorkload) -> Option<ClusterRace> {
-        let record = self.inputs.workloads.get(self.key)?;
-        let config = self.multikueue_config()?;
-        let request = self.inputs.scheduler.request(record.id()?)?;
-        let fleet = self.inputs.registry.fleet();
-        let nominated = Nominated { clusters: &hub.nominated_clusters, at: hub.nominated_at };
-        let (dispatcher, now) = (self.config.dispatcher, engine_time(self.ctx.now));
-        let mut race = match self.extended_cluster() {
-            Some(cluster) => fleet.extension_race((config, request), cluster, now),
-            None => fleet.race((config, request), dispatcher, nominated, now),
-        };
-        // Upstream's dispatchers know no bindings.
-        if dispatcher == Dispatcher::Capacity {
-            keep_bound(&mut race, record, (self.inputs.scheduler, fleet));
-        }
-        Some(race)
+        let fleet = self.registry.fleet();
+        let config = self.workload.multikueue_config();
+        self.workload.config.timeouts(config.and_then(|config| fleet.lost_after(config)))
     }
 
     /// When running work is withdrawn from the recorded worker.
     fn drained_at(&self, hub: &LocalWorkload) -> Option<Time> {
-        let config = self.multikueue_config()?;
-        self.inputs.registry.fleet().drain_deadline(config, hub.recorded_cluster?)
+        let config = self.workload.multikueue_config()?;
+        self.registry.fleet().drain_deadline(config, hub.recorded_cluster?)
     }
 
     /// Since when this process has seen that the recorded worker does not start the jobs.
@@ -242,35 +201,30 @@ impl<'a> DispatchEvaluation<'a> {
     /// Until when a copy of a higher epoch may be that of a Workload which this process observes late.
     fn newer_copy_until(&mut self, hub: &LocalWorkload, copies: &[RemoteCopy]) -> Option<Time> {
         let newer = copies.iter().any(|copy| copy.newest_epoch() > Some(hub.epoch));
-        let known = self.inputs.workloads.get(self.key).is_some();
+        let known = self.workload.record().is_some();
         self.state.newer_copy_until(newer && known, self.ctx.now).map(engine_time)
     }
 
     fn hub_view(&mut self, check: Option<&str>) -> LocalWorkload {
-        let jobs = jobs_of(self.key, self.inputs.workloads, self.inputs.jobs);
-        let Some(record) = self.inputs.workloads.get(self.key) else {
+        let workload = self.workload;
+        let jobs = workload.hub_jobs();
+        let Some(record) = workload.record() else {
             return self.hub_view_of_orphan(&jobs);
         };
-        let memory = (&*self.state, self.hub.0.began_at);
-        let jobs = (&*jobs, self.inputs.jobs);
-        let mut hub = hub_view(record, (check, jobs), memory, self.inputs.registry.fleet_mut());
+        let memory = (&*self.state, workload.incarnation.began_at);
+        let jobs = (&*jobs, workload.jobs);
+        let mut hub = hub_view(record, (check, jobs), memory, self.registry.fleet_mut());
         if is_of_elastic_job(record.object()) {
-            self.add_slices(record.object(), &mut hub);
+            add_slices(workload, record.object(), &mut hub);
         }
-        self.check_nominations(&mut hub);
+        check_nominations(workload, self.registry.fleet(), &mut hub);
         hub
-    }
-
-    /// The MultiKueueConfig of the ClusterQueue where the Workload has quota.
-    pub(super) fn multikueue_config(&self) -> Option<&'a str> {
-        let record = self.inputs.workloads.get(self.key)?;
-        let admission = record.object().status.admission.as_ref()?;
-        self.inputs.scheduler.multikueue_config(&admission.cluster_queue)
     }
 
     /// A Workload that does not exist has nothing, unless its job has lost it by force.
     fn hub_view_of_orphan(&mut self, jobs: &[HubJob<'_>]) -> LocalWorkload {
-        let orphan = self.inputs.jobs.orphan_of(self.key).filter(|_| !jobs.is_empty());
+        let workload = self.workload;
+        let orphan = workload.jobs.orphan_of(workload.key).filter(|_| !jobs.is_empty());
         let Some(orphan) = orphan else {
             return LocalWorkload::default();
         };
@@ -279,231 +233,157 @@ impl<'a> DispatchEvaluation<'a> {
             false => orphan.clusters.clone(),
             true => self.every_worker(),
         };
-        let fleet = self.inputs.registry.fleet_mut();
+        let fleet = self.registry.fleet_mut();
         let ids: Vec<ClusterId> = names.iter().map(|name| fleet.cluster(name)).collect();
-        orphan_view((jobs, self.inputs.jobs), ids)
+        orphan_view((jobs, workload.jobs), ids)
     }
 
     fn every_worker(&self) -> Vec<Box<str>> {
-        let registered = self.inputs.registry.names().map(Into::into);
-        let all: BTreeSet<Box<str>> = registered.chain(self.workers.names()).collect();
+        let registered = self.registry.names().map(Into::into);
+        let all: BTreeSet<Box<str>> = registered.chain(self.workload.workers.names()).collect();
         all.into_iter().collect()
-    }
-
-    /// Every cluster that matters to a Workload, in the order of names.
-    fn copies(&self, hub: &LocalWorkload) -> Vec<RemoteCopy> {
-        // Without quota every copy is to be removed, whatever its spec is.
-        let record = self.inputs.workloads.get(self.key).filter(|_| hub.quota_reserved);
-        let expected = record.and_then(|one| expected_spec(one.object()));
-        let hub_jobs = jobs_of(self.key, self.inputs.workloads, self.inputs.jobs);
-        let chosen = self.chosen_clusters(hub);
-        let writes = self.ctx.outbox.writes();
-        let on_hub = self.inputs.workloads.get(self.key);
-        let siblings = self.inputs.siblings(self.key);
-        let is_needed = |set: &JobKey, cluster: &str| siblings.need(set, cluster);
-        let gates = self.inputs.jobs.gates();
-        let requests = self.inputs.jobs.role_requests(self.inputs.scheduler.index());
-        let is_held =
-            |job: &JobObject| on_hub.is_some_and(|one| is_held(job, one.object(), requests, gates));
-        let copy_inputs = CopyInputs {
-            is_needed: &is_needed,
-            is_held: &is_held,
-            heirs: self.inputs.heirs(),
-            hub,
-            hub_jobs: &hub_jobs,
-            expected: expected.as_ref(),
-            gates,
-            incarnation: self.hub.0,
-            pod_sets: on_hub.map(|record| record.object().spec.pod_sets.as_slice()),
-            present: on_hub.and_then(present_workload),
-            departed: self.departed(self.key),
-            writes,
-            now: self.ctx.now,
-        };
-        let chosen_workers = chosen.iter().filter_map(|cluster| self.worker(*cluster));
-        let holders = self.workers.concerned(self.key, writes).map(|(_, worker)| worker);
-        let concerned: BTreeMap<&str, &Worker> =
-            holders.chain(chosen_workers).map(|worker| (worker.name(), worker)).collect();
-        let registry = &self.inputs.registry;
-        let (lost_after, now) = (self.timeouts().worker_lost_timeout, self.ctx.now);
-        let lost_since = |name: &str| self.workers.lost_since(name, lost_after, now);
-        let mut copies: Vec<RemoteCopy> = concerned
-            .into_values()
-            .map(|worker| {
-                let leases = self.leases.grants.state(worker.name());
-                let lost_since = lost_since(worker.name());
-                RemoteCopy {
-                    cleanup_confirmed: worker
-                        .breaker
-                        .is_confirmed(registry.is_cleanup_confirmed(worker.name())),
-                    ..copy_view((worker, lost_since, &leases), self.key, &copy_inputs)
-                }
-            })
-            .collect();
-        let known: BTreeSet<ClusterId> = copies.iter().map(|copy| copy.cluster).collect();
-        let unknown = chosen.difference(&known);
-        // A worker that was down before this process began times out as well
-        // (docs/reference/multikueue.md §2.8).
-        let fleet = registry.fleet();
-        let since = |cluster| lost_since(fleet.name(cluster)).unwrap_or(now);
-        copies.extend(unknown.map(|cluster| RemoteCopy {
-            lease: self.leases.grants.state(fleet.name(*cluster)).lease,
-            ..unknown_cluster(*cluster, since(*cluster))
-        }));
-        copies
-    }
-
-    /// The clusters that may have a copy for all that the Workload says: the nominated and the recorded one. With a Ready check and no
-    /// recorded cluster it may be any of its configuration, also one that is not listed yet.
-    fn chosen_clusters(&self, hub: &LocalWorkload) -> BTreeSet<ClusterId> {
-        let fleet = self.inputs.registry.fleet();
-        let is_unrecorded =
-            hub.check == DispatchCheckState::Ready && hub.recorded_cluster.is_none();
-        let config = self.multikueue_config().filter(|_| is_unrecorded);
-        let any = config.into_iter().flat_map(|config| fleet.clusters_of(config));
-        let any = any.filter_map(|name| fleet.find(name));
-        hub.nominated_clusters.iter().chain(&hub.recorded_cluster).copied().chain(any).collect()
     }
 
     /// Takes one step. Returns what it means for the hub.
     fn take_step(&mut self, step: DispatchStep) -> Option<DispatchEffect> {
-        let propose = |transition| Some(DispatchEffect::Propose(transition));
-        match step {
+        let effect = match step {
             DispatchStep::Nominate if self.racing.is_some() => return self.nominate_all(),
             DispatchStep::Nominate => return self.nominate(),
-            DispatchStep::CreateClone(cluster) => self.create_clone(cluster),
-            DispatchStep::CreateJobs(cluster) => self.create_jobs(cluster),
-            DispatchStep::DeleteJobs(cluster) => self.delete_jobs(cluster),
-            DispatchStep::DeleteMembers(cluster) => self.delete_members(cluster),
-            DispatchStep::DeleteClone(cluster) => {
-                let worker = self.worker(cluster)?;
-                worker_writes::delete_clone(worker, self.key, self.ctx);
-            }
-            DispatchStep::PushPriority(cluster) => {
-                let (worker, record) =
-                    (self.worker(cluster)?, self.inputs.workloads.get(self.key)?);
-                worker_writes::push_priority(worker, (self.key, record.object()), self.ctx);
-            }
-            DispatchStep::PushSize(cluster) => self.push_size(cluster),
-            DispatchStep::OpenPreemptionGate(cluster) => self.open_preemption_gate(cluster),
-            DispatchStep::ConfirmVersion => {
-                let (term, exactly_once) = (self.hub.0.term, self.leases.exactly_once);
-                return Some(DispatchEffect::ConfirmVersion { term, exactly_once });
-            }
-            DispatchStep::Stamp(cluster) => self.push_stamp(cluster),
-            DispatchStep::SyncStatus(cluster) => {
-                return self.sync_status(cluster);
-            }
+            DispatchStep::ConfirmVersion => DispatchEffect::ConfirmVersion {
+                term: self.workload.incarnation.term,
+                exactly_once: self.leases.is_exactly_once(),
+            },
+            DispatchStep::SyncStatus(cluster) => return self.sync_status(cluster),
             DispatchStep::AdoptResult(cluster) => return self.adopt_result(cluster),
-            DispatchStep::ClearActivePods => return self.idle(),
-            DispatchStep::RaiseEpoch(epoch) => return Some(DispatchEffect::RaiseEpoch(epoch)),
-            DispatchStep::WaitUntil(at) => {
-                self.ctx.agenda.at(timestamp(at), Reevaluation::Workload(self.key.clone()));
-            }
+            DispatchStep::ClearActivePods => return clear_active_pods(self.workload, self.ctx),
+            DispatchStep::RaiseEpoch(epoch) => DispatchEffect::RaiseEpoch(epoch),
             DispatchStep::SetCheckReady(cluster) => {
-                self.place_winner(cluster);
-                let name = self.inputs.registry.fleet().name(cluster).into();
-                return propose(Transition::CheckReady(name));
+                let now = engine_time(self.ctx.now);
+                place_winner(self.workload, cluster, self.registry, now);
+                let name = self.registry.fleet().name(cluster).into();
+                DispatchEffect::Propose(Transition::CheckReady(name))
             }
             DispatchStep::Finish { reason, message, without_end } => {
-                if let Some(cluster) = without_end {
-                    self.announce_open_jobs(cluster, (&reason, &message));
+                if let Some(worker) = without_end.and_then(|cluster| self.worker(cluster)) {
+                    let end = (&*reason, &*message);
+                    announce_open_jobs(self.workload, worker, end, &mut self.ctx.outbox);
                 }
                 let (reason, message) = (reason.into(), message.into());
-                return propose(Transition::Finish { reason, message });
+                DispatchEffect::Propose(Transition::Finish { reason, message })
             }
-            DispatchStep::SetCheckRetry(retry) => {
-                return propose(self.retry(retry));
+            DispatchStep::SetCheckRetry(retry) => DispatchEffect::Propose(self.retry(retry)),
+            DispatchStep::CancelNomination { cluster, why } => self.unreserve(cluster, why),
+            of_worker => {
+                self.take_worker_step(&of_worker);
+                return None;
             }
-            DispatchStep::CancelNomination { cluster, why } => {
-                return Some(self.unreserve(cluster, why));
-            }
-            DispatchStep::Withdrawn => self.withdrawn(),
-        }
-        None
+        };
+        Some(effect)
     }
 
-    /// Nominates the cluster that was chosen together with the quota. A process that does not know it chooses again.
+    /// Takes a step that means nothing for the hub.
+    fn take_worker_step(&mut self, step: &DispatchStep) -> Option<()> {
+        let workload = self.workload;
+        match *step {
+            DispatchStep::CreateClone(cluster) => self.create_clone(cluster)?,
+            DispatchStep::CreateJobs(cluster) => {
+                let lease = self.leases.stamp(cluster, self.registry.fleet());
+                self.copies_on(cluster)?.create_jobs(lease.as_deref());
+            }
+            DispatchStep::DeleteJobs(cluster) => self.copies_on(cluster)?.delete_jobs(),
+            DispatchStep::DeleteMembers(cluster) => self.copies_on(cluster)?.delete_members(),
+            DispatchStep::DeleteClone(cluster) => {
+                worker_writes::delete_clone(self.worker(cluster)?, workload.key, self.ctx);
+            }
+            DispatchStep::PushPriority(cluster) => {
+                let (worker, record) = (self.worker(cluster)?, workload.record()?);
+                worker_writes::push_priority(worker, (workload.key, record.object()), self.ctx);
+            }
+            DispatchStep::PushSize(cluster) => {
+                push_size(workload, self.worker(cluster)?, &mut self.state.sent, self.ctx);
+            }
+            DispatchStep::OpenPreemptionGate(cluster) => {
+                open_preemption_gate(workload, self.worker(cluster)?, self.ctx);
+            }
+            // The stamp of this leader replaces that of a former one.
+            DispatchStep::Stamp(cluster) => {
+                let stamp = self.leases.stamp(cluster, self.registry.fleet())?;
+                let worker = self.worker(cluster)?;
+                worker_writes::push_stamp(worker, workload.key, &stamp, self.ctx);
+            }
+            DispatchStep::WaitUntil(at) => {
+                self.ctx.agenda.at(timestamp(at), Reevaluation::Workload(workload.key.clone()));
+            }
+            DispatchStep::Withdrawn => self.withdrawn(),
+            DispatchStep::Nominate
+            | DispatchStep::ConfirmVersion
+            | DispatchStep::SyncStatus(_)
+            | DispatchStep::AdoptResult(_)
+            | DispatchStep::ClearActivePods
+            | DispatchStep::RaiseEpoch(_)
+            | DispatchStep::SetCheckReady(_)
+            | DispatchStep::Finish { .. }
+            | DispatchStep::SetCheckRetry(_)
+            | DispatchStep::CancelNomination { .. } => {}
+        }
+        Some(())
+    }
+
+    fn worker(&self, cluster: ClusterId) -> Option<&'a Worker> {
+        self.workload.worker(cluster, self.registry)
+    }
+
+    fn copies_on(&mut self, cluster: ClusterId) -> Option<WorkerCopies<'_>> {
+        let worker = self.worker(cluster)?;
+        let Self { workload, state, ctx, .. } = self;
+        Some(WorkerCopies { workload: *workload, worker, sent: &mut state.sent, ctx })
+    }
+
+    fn create_clone(&mut self, cluster: ClusterId) -> Option<()> {
+        let (workload, record) = (self.workload, self.workload.record()?);
+        let lease = self.leases.stamp(cluster, self.registry.fleet());
+        let gated = with_clone_gates(workload, record.object(), self.registry.fleet());
+        self.copies_on(cluster)?.create_clone(&gated, lease.as_deref());
+        Some(())
+    }
+
+    /// Nominates the clusters that race now.
+    fn nominate_all(&mut self) -> Option<DispatchEffect> {
+        let racing = self.racing.as_deref().unwrap_or_default();
+        let change = nominate_all(self.workload, self.registry.fleet(), racing)?;
+        if begins_round(self.workload, self.registry, racing) {
+            self.state.nominated_at = self.ctx.now;
+        }
+        Some(DispatchEffect::Propose(Transition::Nominate(change)))
+    }
+
+    /// Nominates the cluster that was chosen together with the quota.
     fn nominate(&mut self) -> Option<DispatchEffect> {
-        let record = self.inputs.workloads.get(self.key)?;
-        let admission = record.object().status.admission.as_ref()?;
-        let (id, scheduler) = (record.id()?, self.inputs.scheduler);
-        let placed = self.inputs.registry.fleet().placed_on(id);
-        let work = admitted_work(record, admission, (scheduler, self.inputs.registry.fleet()));
-        let fleet = self.inputs.registry.fleet_mut();
-        let chosen = placed.or_else(|| {
-            let (whole, config) = (work?, scheduler.multikueue_config(&admission.cluster_queue)?);
-            let (work, extends) = extending(record.object(), whole, self.inputs.workloads);
-            let only = extends.as_ref().map(|one| fleet.cluster(&one.cluster));
-            let order = scheduler.queue_order(id);
-            let wanted = PlacementRequest {
-                workload: id,
-                config,
-                work: &work,
-                order,
-                only,
-                alternative: false,
-            };
-            let now = engine_time(self.ctx.now);
-            let cluster = fleet.choose_cluster(&wanted, now).ok()?;
-            fleet.place_extending(id, cluster, (work, extends.as_ref()), now);
-            fleet.set_priority(id, order.priority);
-            Some(cluster)
-        });
-        let Some(cluster) = chosen else {
+        let record = self.workload.record()?;
+        record.id().zip(record.object().status.admission.as_ref())?;
+        let now = engine_time(self.ctx.now);
+        let Some(cluster) = placed_cluster(self.workload, self.registry, now) else {
             // It waits for room in its queue, with all others, and not on quota that they could use.
             self.state.withdrawn = true;
             return Some(DispatchEffect::Unreserve(NO_CLUSTER.to_owned()));
         };
         // The admission timeout begins with the nomination.
         self.state.nominated_at = self.ctx.now;
-        let name = self.inputs.registry.fleet().name(cluster).into();
+        let name = self.registry.fleet().name(cluster).into();
         Some(DispatchEffect::Propose(Transition::Nominate(NominationChange::of([name]))))
     }
 
-    /// A Workload that waited for the queues of clusters without reports is counted on the one that admitted it.
-    fn place_winner(&mut self, cluster: ClusterId) {
-        let Some(record) = self.inputs.workloads.get(self.key) else {
-            return;
-        };
-        let (workloads, scheduler) = (self.inputs.workloads, self.inputs.scheduler);
-        let fleet = self.inputs.registry.fleet_mut();
-        if record.id().is_some_and(|id| fleet.is_racing(id)) {
-            let hub = (scheduler, workloads, fleet);
-            place_admitted(record, cluster, engine_time(self.ctx.now), hub);
-        }
-    }
-
-    /// Copies the status of a worker's jobs to the hub's jobs, when the throttle allows it.
+    /// Copies the status of a worker's jobs to the hub's jobs.
     fn sync_status(&mut self, cluster: ClusterId) -> Option<DispatchEffect> {
         let worker = self.worker(cluster)?;
-        self.inputs.workloads.get(self.key)?;
-        let copy_of = |job: &JobKey| worker.jobs.get(job).map(|tracked| tracked.object());
-        let pairs = self.free_jobs().into_iter().filter_map(|(key, job)| {
-            let copy = copy_of(&key)?;
-            let after = (!job.has_status_of(copy)).then(|| job.with_remote_status(copy))?;
-            Some((key, job, after))
-        });
-        let pairs: Vec<(JobKey, Arc<JobObject>, JobObject)> = pairs.collect();
-        // What is most urgent of any job decides when all are copied.
-        let news = pairs.iter().map(|(_, job, after)| StatusNews::between(&**job, after)).min()?;
-        let throttle = &mut self.state.throttle;
-        if let Some(until) = throttle.keep_back(news, self.ctx.now) {
-            self.ctx.agenda.at(until, Reevaluation::Workload(self.key.clone()));
-            return None;
-        }
-        throttle.copied(self.ctx.now);
-        let changes = pairs
-            .into_iter()
-            .map(|(key, _, after)| (key, JobChange::status(Box::new(after), Purpose::SyncStatus)));
-        Some(DispatchEffect::WriteJobs(changes.collect()))
+        sync_status(self.workload, worker, &mut self.state.throttle, self.ctx)
     }
 
     /// Copies the status of jobs that have succeeded in an earlier dispatch, with an Event.
     fn adopt_result(&mut self, cluster: ClusterId) -> Option<DispatchEffect> {
         let effect = self.sync_status(cluster)?;
-        let record = self.inputs.workloads.get(self.key)?;
-        let cluster = self.inputs.registry.fleet().name(cluster);
+        let record = self.workload.record()?;
+        let cluster = self.registry.fleet().name(cluster);
         self.ctx.outbox.publish(adopted_event(record.object(), cluster));
         Some(effect)
     }
@@ -513,12 +393,15 @@ impl<'a> DispatchEvaluation<'a> {
         let evicted = self.evicted_on_worker(retry);
         match retry {
             // In a race the worker's queue decides when it admits the Workload again.
-            RetryReason::EvictedOnWorker(_) if self.config.dispatcher.races() => {}
+            RetryReason::EvictedOnWorker(_) if self.workload.config.dispatcher.races() => {}
             RetryReason::EvictedOnWorker(cluster) | RetryReason::RefusedByWorker(cluster) => {
-                self.exclude(cluster);
+                let worker = self.worker(cluster);
+                let held_name = worker.and_then(|worker| self.names().name_refusal(worker));
+                self.refused_clusters().exclude(cluster, held_name);
             }
             RetryReason::NotStarted(cluster) => {
-                self.exclude_for(cluster, RefusedScope::Shape, NOT_STARTED.into());
+                let scope = RefusedScope::Shape;
+                self.refused_clusters().exclude_for(cluster, scope, NOT_STARTED.into());
             }
             RetryReason::RemoteLost => self.announce_left_behind(),
             // These do not speak against the cluster, so it may be chosen again at once.
@@ -527,7 +410,7 @@ impl<'a> DispatchEvaluation<'a> {
             | RetryReason::OutOfSync(_)
             | RetryReason::NoClusterRecorded => {}
         }
-        let fleet = self.inputs.registry.fleet();
+        let fleet = self.registry.fleet();
         let message = retry.message(|cluster| fleet.name(cluster));
         Transition::CheckRetry(CheckRetry { message, evicted })
     }
@@ -535,65 +418,48 @@ impl<'a> DispatchEvaluation<'a> {
     /// The worker that evicted the Workload, and its reason. One that refused it, or holds it no longer, has evicted nothing.
     fn evicted_on_worker(&self, retry: RetryReason) -> Option<(Box<str>, String)> {
         let RetryReason::EvictedOnWorker(cluster) = retry else { return None };
-        let reason = self.worker(cluster)?.eviction(self.key)?.reason.clone();
-        Some((self.inputs.registry.fleet().name(cluster).into(), reason))
+        let reason = self.worker(cluster)?.eviction(self.workload.key)?.reason.clone();
+        Some((self.registry.fleet().name(cluster).into(), reason))
+    }
+
+    /// The reservation ends, and the cluster is excluded for a while.
+    fn unreserve(&mut self, cluster: ClusterId, why: Box<str>) -> DispatchEffect {
+        let record = self.workload.record();
+        // The clone that holds the reason may be gone before the end of the reservation is written. The first reason counts.
+        if let Some(message) = record.and_then(|one| one.transitions().unreserve()) {
+            return DispatchEffect::Unreserve(message.to_owned());
+        }
+        let name = self.registry.fleet().name(cluster);
+        let message = format!("worker cluster \"{name}\" did not take it: {why}");
+        if record.is_some() {
+            self.refused_clusters().end_nomination(cluster, why);
+            self.state.withdrawn = true;
+        }
+        DispatchEffect::Unreserve(message)
     }
 
     fn withdrawn(&mut self) {
         // The step repeats until the release is visible, but the placement is removed once.
-        if let Some(id) = self.inputs.workloads.id_of(self.key)
+        if let Some(id) = self.workload.id()
             && !std::mem::replace(&mut self.state.withdrawn, true)
         {
-            self.exclude_after_timeout();
-            self.inputs.registry.fleet_mut().unplace(id);
+            self.refused_clusters().exclude_after_timeout();
+            self.registry.fleet_mut().unplace(id);
         }
-    }
-
-    /// The hub's jobs of the Workload that may be written.
-    fn free_jobs(&self) -> Vec<(JobKey, Arc<JobObject>)> {
-        let jobs = observed_jobs(self.key, self.inputs.workloads, self.inputs.jobs).into_iter();
-        let free = jobs.filter(|(key, _)| self.inputs.jobs.is_free(key, self.ctx));
-        free.map(|(key, job)| (key.clone(), Arc::clone(job))).collect()
-    }
-
-    /// Sets the active pods of the hub's jobs to 0.
-    fn idle(&self) -> Option<DispatchEffect> {
-        let idle = self.free_jobs().into_iter().filter_map(|(key, job)| {
-            let after = Box::new(self.inputs.jobs.refused_clears.with_idle_status(&key, &job)?);
-            Some((key, JobChange::status(after, Purpose::Idle)))
-        });
-        let changes: Vec<(JobKey, JobChange)> = idle.collect();
-        (!changes.is_empty()).then_some(DispatchEffect::WriteJobs(changes))
     }
 
     /// Publishes an Event about a Workload that moves away from an unregistered worker, once.
     fn announce_left_behind(&mut self) {
-        let record = self.inputs.workloads.get(self.key);
-        let Some(record) = record.filter(|one| one.phase().holds_quota()) else {
+        let Some(record) = self.workload.record().filter(|one| one.phase().holds_quota()) else {
             return;
         };
         let workload = record.object();
         let cluster = workload.status.cluster_name.as_deref();
-        let unregistered = cluster.filter(|name| !self.inputs.registry.is_registered(name));
+        let unregistered = cluster.filter(|name| !self.registry.is_registered(name));
         // The step repeats until the check is written; the first time publishes the Event.
         if let Some(cluster) = unregistered.filter(|_| !record.transitions().retries_check()) {
-            let event = unregistered::workload_event(self.key, workload, cluster);
+            let event = unregistered::workload_event(self.workload.key, workload, cluster);
             self.ctx.outbox.publish(event);
         }
-    }
-
-    /// The uid of the last Workload of a name that was observed to be deleted.
-    pub(super) fn departed(&self, key: &Key) -> Option<&'a str> {
-        self.hub.1.get(key).map(|uid| &**uid)
-    }
-
-    /// Whether copies of a Workload that the hub does not have must stay.
-    pub(super) fn breaker_holds(&self, key: &Key) -> bool {
-        let history = (self.hub.0, self.departed(key));
-        breaker_holds(self.workers, key, history, self.inputs.registry, self.ctx)
-    }
-
-    pub(super) fn worker(&self, cluster: ClusterId) -> Option<&'a Worker> {
-        self.workers.get(cluster, self.inputs.registry)
     }
 }

@@ -270,10 +270,3 @@ fn intent(target: Target, known: Option<&Tracked<Lease>>) -> Intent {
     let base = known.map(Tracked::stamp).unwrap_or_default();
     Intent { target, purpose, base, waiter: Reevaluation::Grants }
 }
-
-/// Leases, as one evaluation uses them.
-pub(super) struct LeasedDispatch<'a> {
-    pub(super) grants: &'a Grants,
-    /// Copies of this Workload carry a stamp.
-    pub(super) exactly_once: bool,
-}

@@ -10,13 +10,17 @@
 //! | `copy_reclaims` | reclaimable pods by the counts of a copy |
 //! | `worker`, `copies`, `job_copies`, `naming` | one worker: connection, clones and jobs, which job names which clone |
 //! | `refused_writes` | what the API server of a worker has refused, and for how long that counts |
-//! | `evaluation`, `admitted_work`, `nominations`, `create_copies`, `refused_clusters` | one evaluation of a Workload, step by step |
+//! | `dispatch_config`, `dispatch_inputs`, `dispatch_effect` | configuration, what decides beside the copies, and what a step means for the hub |
+//! | `evaluation` | one evaluation of a Workload: asks its parts and takes the steps |
+//! | `evaluated_workload`, `copy_views` | what an evaluation reads: the Workload, the hub and the workers |
+//! | `race`, `nominations`, `admitted_work`, `placement`, `refused_clusters` | parts: which clusters may have a Workload, count it, or are left out |
+//! | `create_copies`, `job_statuses` | parts: writes of copies, and the status of the hub's jobs |
 //! | `held_members` | members of groups that get no copy |
-//! | `name_holders` | copies for other Workloads under the name of a job that is to be created |
+//! | `name_holders`, `name_wait` | copies for other Workloads under the name of a job that is to be created |
 //! | `preemption_gates`, `clone_gate` | preemption gates of clones: which a clone is created with, and their opening |
 //! | `queued_moves` | work that waits for the queues of workers, and moves to a worker with room |
 //! | `set_siblings`, `slice_heirs` | the other replicas of a set, and other slices of an elastic job, which share its copy |
-//! | `state` | what is remembered of a Workload's dispatch |
+//! | `state`, `sent_copies`, `race_state` | what is remembered of a Workload's dispatch |
 //! | `view` | the input of the state machine |
 //! | `worker_writes`, `copy_sizes`, `push_sizes` | creates and deletes of copies; sizes that copies do not have yet |
 //! | `status_sync`, `open_jobs`, `adopted_result` | when a copy's status is written to the hub's job; Events about ends that are missing or adopted |
@@ -35,26 +39,37 @@ mod copy_answers;
 mod copy_reclaims;
 mod copy_sizes;
 mod copy_stamp;
+mod copy_views;
 mod create_copies;
+mod dispatch_config;
+mod dispatch_effect;
+mod dispatch_inputs;
+mod evaluated_workload;
 mod evaluation;
 mod exactly_once;
 mod grants;
 mod held_members;
 mod incarnation;
 mod job_copies;
+mod job_statuses;
 mod label_keys;
 mod lease_state;
 mod name_holders;
+mod name_wait;
 mod naming;
 mod nominations;
 mod open_jobs;
 mod orphan_cleanup;
+mod placement;
 mod preemption_gates;
 mod push_sizes;
 pub(super) mod queued_moves;
+mod race;
+mod race_state;
 mod refused_clusters;
 mod refused_writes;
 mod report_copies;
+mod sent_copies;
 mod set_siblings;
 mod slice_heirs;
 mod state;
@@ -70,11 +85,7 @@ mod worker_writes;
 use std::{collections::BTreeSet, time::Duration};
 
 use ::jobs::{JobObject, Kind, Kinds, pod_sets_info::FlavorsByName};
-use crds::{
-    v1alpha1::ClusterCapacity,
-    v1beta2::{ReclaimablePod, Workload},
-};
-use dispatch::{Dispatcher, workload::DispatchTimeouts};
+use crds::{v1alpha1::ClusterCapacity, v1beta2::Workload};
 use engine::ids::WorkloadId;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -83,104 +94,37 @@ use runtime::{
     writer::WriteOutcome,
 };
 
-pub(crate) use self::view::multikueue_check;
 use self::{
     admitted_work::place_admitted,
     copy_answers::waiting_workload,
+    evaluated_workload::EvaluatedWorkload,
     evaluation::DispatchEvaluation,
-    grants::{Grants, LeasedDispatch},
+    exactly_once::LeasedDispatch,
+    grants::Grants,
     incarnation::IncarnationRecord,
     orphan_cleanup::{DepartedWorkloads, HubHistory, OrphanCleanup},
-    set_siblings::SetSiblings,
-    slice_heirs::SliceHeirs,
+    queued_moves::Rebalancing,
     state::DispatchState,
     worker::Worker,
     worker_clusters::WorkerClusters,
+};
+pub(crate) use self::{
+    dispatch_config::DispatchConfig, dispatch_effect::DispatchEffect,
+    dispatch_inputs::DispatchInputs, view::multikueue_check,
 };
 use super::{
     context::Context,
     fleet::{ActiveCondition, FleetRegistry},
     input::Connection,
-    job_key::JobKey,
-    jobs::{JobChange, Jobs},
+    jobs::Jobs,
     outbox::Ticket,
     quota_automation::WorkerPresence,
     scheduling::Scheduler,
     start_failure::PodStarts,
-    time::nanos,
     timers::Reevaluation,
-    workloads::{TrackedWorkload, Transition, WorkloadChange, WorkloadPhase, Workloads},
+    workloads::{TrackedWorkload, WorkloadChange, WorkloadPhase, Workloads},
 };
 use crate::control::key_map::KeyMap;
-
-/// What dispatch is configured with.
-#[derive(Clone, Debug)]
-pub(crate) struct DispatchConfig {
-    /// Written on every copy.
-    pub(crate) origin: String,
-    /// The manager's namespace, which has the record of the incarnation.
-    pub(crate) namespace: String,
-    /// After this time without a connection a worker's Workloads may start elsewhere.
-    pub(crate) lost_after: Duration,
-    /// How often workers are compared with the hub; never if unset.
-    pub(crate) gc_interval: Option<Duration>,
-    /// How long a nominated worker may take to admit a clone.
-    pub(crate) admit_within: Duration,
-    /// How clusters are nominated.
-    pub(crate) dispatcher: Dispatcher,
-    /// Whether one clone of a Workload at a time may preempt (gate MultiKueueOrchestratedPreemption).
-    pub(crate) orders_preemption: bool,
-}
-
-impl DispatchConfig {
-    /// The timeouts of a Workload's dispatch. `lost_after` is that of its policy, in nanoseconds.
-    fn timeouts(&self, lost_after: Option<i64>) -> DispatchTimeouts {
-        DispatchTimeouts {
-            worker_lost_timeout: lost_after.unwrap_or(nanos(self.lost_after)),
-            admission_timeout: nanos(self.admit_within),
-            start_timeout: nanos(self.admit_within),
-            preemption_timeout: self.preemption_timeout(),
-        }
-    }
-}
-
-/// What decides beside the copies.
-pub(crate) struct DispatchInputs<'a> {
-    pub(crate) workloads: &'a Workloads,
-    pub(crate) jobs: &'a Jobs,
-    pub(crate) registry: &'a mut FleetRegistry,
-    pub(crate) scheduler: &'a Scheduler,
-    pub(crate) flavors: &'a FlavorsByName,
-}
-
-impl DispatchInputs<'_> {
-    /// The other replicas of the set of a Workload.
-    fn siblings<'a>(&'a self, key: &'a Key) -> SetSiblings<'a> {
-        let (workloads, jobs) = (self.workloads, self.jobs);
-        SetSiblings { key, workloads, jobs, fleet: self.registry.fleet() }
-    }
-
-    fn heirs(&self) -> SliceHeirs<'_> {
-        SliceHeirs { workloads: self.workloads, jobs: self.jobs }
-    }
-}
-
-/// What a step of a Workload's dispatch means for the hub.
-#[derive(Debug)]
-pub(crate) enum DispatchEffect {
-    /// Part of the next status.
-    Propose(Transition),
-    /// The reservation ends: no worker took the Workload. With the message.
-    Unreserve(String),
-    /// This epoch is written.
-    RaiseEpoch(u64),
-    /// The term of this leader is written, and the guarantee if it is ExactlyOnce; that succeeds on the newest version only.
-    ConfirmVersion { term: u64, exactly_once: bool },
-    /// These pods of the Workload need no quota any more.
-    Reclaim(Vec<ReclaimablePod>),
-    /// The status of the hub's jobs is written.
-    WriteJobs(Vec<(JobKey, JobChange)>),
-}
 
 /// See the module.
 #[derive(Debug)]
@@ -218,7 +162,7 @@ impl MultiKueueDispatch {
 
     /// Workloads for which more clusters may race after a change of clusters.
     pub(crate) fn await_clusters(&self) -> impl Iterator<Item = &Key> {
-        let waiting = self.states.iter().filter(|(_, state)| state.awaits_clusters);
+        let waiting = self.states.iter().filter(|(_, state)| state.race.awaits_clusters);
         waiting.map(|(key, _)| key)
     }
 
@@ -497,10 +441,30 @@ impl MultiKueueDispatch {
             false => &mut absent,
         };
         let Self { config, workers, grants, departed, .. } = self;
-        let hub = (incarnation, &*departed);
-        let racing = None;
-        let leases = LeasedDispatch { grants, exactly_once: false };
-        DispatchEvaluation { key, config, state, workers, leases, hub, racing, inputs, ctx }.run()
+        let DispatchInputs { workloads, jobs, registry, scheduler, flavors } = inputs;
+        let workload = EvaluatedWorkload {
+            key,
+            config,
+            workers,
+            incarnation,
+            departed,
+            workloads,
+            jobs,
+            scheduler,
+            flavors,
+        };
+        let leases = LeasedDispatch::new(grants);
+        DispatchEvaluation { workload, leases, racing: None, state, registry, ctx }.run()
+    }
+
+    /// Moves queued Workloads to workers with room. Returns whether one moves.
+    pub(crate) fn rebalance(
+        &mut self,
+        memory: &mut Rebalancing,
+        inputs: &mut DispatchInputs<'_>,
+        ctx: &mut Context,
+    ) -> bool {
+        memory.rebalance(&mut self.states, self.config.dispatcher, inputs, ctx)
     }
 
     /// Takes the answer to a write of a copy.
@@ -512,7 +476,7 @@ impl MultiKueueDispatch {
         ctx: &mut Context,
     ) {
         let state = waiting_workload(ticket).and_then(|key| self.states.get(key));
-        self.workers.answered((ticket, state), answer, inputs, ctx);
+        self.workers.answered((ticket, state.map(|state| &state.sent)), answer, inputs, ctx);
     }
 
     /// Takes the answer to a write of a worker's ClusterCapacity.
@@ -561,6 +525,35 @@ impl MultiKueueDispatch {
         worker_writes::read_unsettled(workers, &config.origin, ctx);
         let hub = HubHistory { workloads, registry, departed, incarnation, complete: true };
         cleanup.collect_garbage(workers, &hub, ctx);
+    }
+
+    /// Compares a worker with the hub, after a list of either. `complete` says whether the hub was listed. Returns whether it
+    /// was compared.
+    pub(crate) fn compare(
+        &mut self,
+        name: &str,
+        (workloads, registry, complete): (&Workloads, &FleetRegistry, bool),
+        ctx: &mut Context,
+    ) -> bool {
+        let Self { workers, incarnation, departed, .. } = self;
+        let mut hub = HubHistory { workloads, registry, departed, incarnation, complete };
+        orphan_cleanup::compare(workers, name, &mut hub, ctx)
+    }
+
+    /// Compares every worker with the hub. Returns whether any was compared.
+    pub(crate) fn compare_all(
+        &mut self,
+        (workloads, registry, complete): (&Workloads, &FleetRegistry, bool),
+        ctx: &mut Context,
+    ) -> bool {
+        let Self { workers, incarnation, departed, .. } = self;
+        let mut hub = HubHistory { workloads, registry, departed, incarnation, complete };
+        orphan_cleanup::compare_all(workers, &mut hub, ctx)
+    }
+
+    /// Whether the confirmation of a cleanup on a worker is to be removed.
+    pub(crate) fn ends_confirmation(&self, name: &str) -> bool {
+        self.workers.by_name(name).is_some_and(|worker| worker.breaker.ends_confirmation())
     }
 
     /// The leader has written its term.

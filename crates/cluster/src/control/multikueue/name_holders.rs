@@ -30,13 +30,16 @@ use runtime::watch::Key;
 
 use super::{
     copy_stamp::copy_stamp,
-    evaluation::DispatchEvaluation,
+    evaluated_workload::EvaluatedWorkload,
+    name_wait::{NameWait, NewerHolder},
     orphan_cleanup::present_workload,
-    state::NewerHolder,
-    view::{is_deleted_member, jobs_of},
+    view::is_deleted_member,
     worker::Worker,
 };
-use crate::control::{job_key::JobKey, outbox::after, time::engine_time, timers::Reevaluation};
+use crate::control::{
+    context::Context, fleet::FleetRegistry, job_key::JobKey, outbox::after, time::engine_time,
+    timers::Reevaluation,
+};
 
 /// The grace period of a pod that names none, in seconds.
 const DEFAULT_GRACE: i64 = 30;
@@ -60,9 +63,23 @@ impl<'a> NameHolder<'a> {
     }
 }
 
-impl DispatchEvaluation<'_> {
-    /// Waits for names that are held, or refuses clusters where they may stay so.
-    pub(super) fn await_names(&mut self, hub: &mut LocalWorkload, copies: &mut [RemoteCopy]) {
+/// See the module.
+pub(super) struct NameHolders<'e> {
+    pub(super) workload: EvaluatedWorkload<'e>,
+    pub(super) wait: &'e mut NameWait,
+    pub(super) registry: &'e FleetRegistry,
+    pub(super) ctx: &'e mut Context,
+}
+
+impl NameHolders<'_> {
+    /// Waits for names that are held, or refuses clusters where they may stay so. Returns whether the time of a worker to admit
+    /// begins now.
+    pub(super) fn await_names(
+        &mut self,
+        hub: &mut LocalWorkload,
+        copies: &mut [RemoteCopy],
+    ) -> bool {
+        let mut restarts = false;
         let awaiting = awaiting_cluster(hub);
         // The copy of an elastic job goes from one slice to the next.
         let has_own_jobs = hub.predecessor == SlicePredecessor::Absent && !hub.is_slice;
@@ -70,7 +87,10 @@ impl DispatchEvaluation<'_> {
         self.note_newer_holders(copies);
         for copy in copies.iter_mut().filter(|copy| copy.name_held) {
             let connected = copy.connection == RemoteConnection::Connected;
-            let worker = self.worker(copy.cluster).filter(|_| connected && has_own_jobs);
+            let worker = self
+                .workload
+                .worker(copy.cluster, self.registry)
+                .filter(|_| connected && has_own_jobs);
             let is_awaiting = awaiting == Some(copy.cluster);
             copy.name_held = worker.is_some() && is_awaiting;
             let Some(worker) = worker else {
@@ -78,7 +98,7 @@ impl DispatchEvaluation<'_> {
             };
             if is_awaiting {
                 waits = true;
-                self.state.name_held_since.get_or_insert(self.ctx.now);
+                self.wait.begin(self.ctx.now);
             }
             match self.name_refusal(worker) {
                 Some(refusal) if !copy.jobs.iter().any(runs) => {
@@ -86,45 +106,47 @@ impl DispatchEvaluation<'_> {
                     copy.name_held = false;
                 }
                 Some(refusal) => {
-                    tracing::warn!(workload = %self.key, refusal, "a member of a running group waits");
+                    tracing::warn!(workload = %self.workload.key, refusal, "a member of a running group waits");
                 }
-                None if is_awaiting => self.await_name(worker, hub),
+                None if is_awaiting => {
+                    self.await_name(worker, hub);
+                    restarts = true;
+                }
                 None => {}
             }
         }
         if !waits {
-            self.state.name_held_since = None;
+            self.wait.end();
         }
+        restarts
     }
 
     /// Remembers since when each copy that holds a name is newer than its Workload as this process observes it.
     fn note_newer_holders(&mut self, copies: &[RemoteCopy]) {
         let held = copies.iter().filter(|copy| copy.name_held);
         let mut newer = Vec::new();
-        for worker in held.filter_map(|copy| self.worker(copy.cluster)) {
+        for worker in held.filter_map(|copy| self.workload.worker(copy.cluster, self.registry)) {
             let holders = self.held_names(worker).into_iter();
             for owner in holders.filter_map(|one| self.newer_owner(worker, one)) {
-                let known = self.newer_holder(worker, owner).map(|one| one.since);
+                let known = self.wait.newer(worker.id, owner).map(|one| one.since);
                 let since = known.unwrap_or(self.ctx.now);
                 newer.push(NewerHolder { cluster: worker.id, owner: owner.clone(), since });
             }
         }
-        self.state.newer_holders = newer;
-        let times = self.state.newer_holders.iter().map(NewerHolder::until);
-        if let Some(until) = times.filter(|until| *until > self.ctx.now).min() {
-            self.ctx.agenda.at(until, Reevaluation::Workload(self.key.clone()));
+        self.wait.set_newer(newer);
+        if let Some(until) = self.wait.next_end(self.ctx.now) {
+            self.reevaluate_at(until);
         }
     }
 
-    fn newer_holder(&self, worker: &Worker, owner: &Key) -> Option<&NewerHolder> {
-        let mut holders = self.state.newer_holders.iter();
-        holders.find(|one| one.cluster == worker.id && one.owner == *owner)
+    fn reevaluate_at(&mut self, until: Timestamp) {
+        self.ctx.agenda.at(until, Reevaluation::Workload(self.workload.key.clone()));
     }
 
     /// Whether a copy is awaited because the hub may observe its Workload late.
     fn is_awaited_newer(&self, worker: &Worker, holder: NameHolder<'_>) -> bool {
         let owner = self.newer_owner(worker, holder);
-        let newer = owner.and_then(|owner| self.newer_holder(worker, owner));
+        let newer = owner.and_then(|owner| self.wait.newer(worker.id, owner));
         newer.is_some_and(|one| self.ctx.now < one.until())
     }
 
@@ -137,26 +159,26 @@ impl DispatchEvaluation<'_> {
 
     /// Whether a copy is of a higher epoch, or was made from a later version, than its Workload as the hub observes that.
     fn is_newer_than_observed(&self, owner: &Key, copy: &ObjectMeta) -> bool {
-        let record = self.inputs.workloads.get(owner);
+        let record = self.workload.workloads.get(owner);
         record.is_some_and(|one| {
             let (stamp, present) = (copy_stamp(copy), present_workload(one));
             stamp.epoch > index::epoch(one.object())
-                || present.is_some_and(|one| self.hub.0.may_be_observed_late(&stamp, one))
+                || present
+                    .is_some_and(|one| self.workload.incarnation.may_be_observed_late(&stamp, one))
         })
     }
 
     /// A worker's time to admit begins when something can be created there.
     fn await_name(&mut self, worker: &Worker, hub: &mut LocalWorkload) {
-        self.state.nominated_at = self.ctx.now;
         hub.nominated_at = engine_time(self.ctx.now);
         let held = self.held_names(worker);
         let until = held.iter().filter_map(|one| self.name_held_until(*one));
         if let Some(until) = until.filter(|until| *until > self.ctx.now).min() {
-            self.ctx.agenda.at(until, Reevaluation::Workload(self.key.clone()));
+            self.reevaluate_at(until);
         }
         for owner in held.into_iter().filter_map(NameHolder::staying_owner) {
             // A Workload that exists is evaluated when it leaves the worker.
-            if self.inputs.workloads.get(owner).is_none() {
+            if self.workload.workloads.get(owner).is_none() {
                 self.ctx.agenda.now(Reevaluation::Workload(owner.clone()));
             }
         }
@@ -184,12 +206,12 @@ impl DispatchEvaluation<'_> {
     where
         Self: 'w,
     {
-        let gates = self.inputs.jobs.gates();
-        let hub = jobs_of(self.key, self.inputs.workloads, self.inputs.jobs).into_iter();
+        let gates = self.workload.jobs.gates();
+        let hub = self.workload.hub_jobs().into_iter();
         let missing = hub.filter(|(key, job)| {
             !set_copies::is_shared(*job)
                 && !is_deleted_member(job, gates)
-                && worker.clone_of(key) != Some(self.key)
+                && worker.clone_of(key) != Some(self.workload.key)
         });
         let holder = |(job, _)| {
             let copy = &**worker.jobs.get(job)?.object();
@@ -200,27 +222,31 @@ impl DispatchEvaluation<'_> {
 
     /// Until when a copy is waited for; `None` if this Workload does not wait.
     fn name_held_until(&self, holder: NameHolder<'_>) -> Option<Timestamp> {
-        let since = self.state.name_held_since?;
-        let grace = grace_of(holder.copy, self.inputs.jobs.gates());
-        Some(after(after(since, grace), self.config.admit_within))
+        let since = self.wait.since()?;
+        let grace = grace_of(holder.copy, self.workload.jobs.gates());
+        Some(after(after(since, grace), self.workload.config.admit_within))
     }
 
     /// Whether only a user decides about a copy that holds a name.
     fn is_disputed_holder(&self, worker: &Worker, holder: NameHolder<'_>) -> bool {
-        let annotated = self.inputs.registry.is_cleanup_confirmed(worker.name());
+        let annotated = self.registry.is_cleanup_confirmed(worker.name());
         let unconfirmed = !worker.breaker.is_confirmed(annotated);
         let Some(owner) = holder.staying_owner().filter(|_| unconfirmed) else {
             return false;
         };
-        let is_absent = self.inputs.workloads.get(owner).is_none();
+        let is_absent = self.workload.workloads.get(owner).is_none();
         worker.metadata_of(owner).any(|copy| self.is_unexplained(owner, copy))
-            || is_absent && self.breaker_holds(owner)
+            || is_absent && self.workload.breaker_holds(owner, self.registry, self.ctx)
     }
 
     /// Whether a copy of another Workload is of a higher epoch than that, or of a history that the hub does not know.
     fn is_unexplained(&self, owner: &Key, copy: &ObjectMeta) -> bool {
-        let present = self.inputs.workloads.get(owner).and_then(present_workload);
-        let history = self.hub.0.history(&copy_stamp(copy), present, self.departed(owner));
+        let present = self.workload.workloads.get(owner).and_then(present_workload);
+        let history = self.workload.incarnation.history(
+            &copy_stamp(copy),
+            present,
+            self.workload.departed_uid(owner),
+        );
         history == CopyHistory::Unknown || self.is_newer_than_observed(owner, copy)
     }
 }

@@ -6,14 +6,10 @@
 
 use ::jobs::JobObject;
 use crds::names::reasons::JOB_END_UNKNOWN;
-use engine::ids::ClusterId;
 use runtime::events::{EventRecord, EventType};
 
-use super::{
-    evaluation::DispatchEvaluation,
-    view::{jobs_of, shows_no_end},
-};
-use crate::control::{job_key::JobKey, jobs::event};
+use super::{evaluated_workload::EvaluatedWorkload, view::shows_no_end, worker::Worker};
+use crate::control::{job_key::JobKey, jobs::event, outbox::Outbox};
 
 /// The copy was deleted or never made.
 const NO_COPY: &str = "no copy of the job is left";
@@ -21,26 +17,25 @@ const NO_COPY: &str = "no copy of the job is left";
 /// The copy has ended otherwise than the job will by what it shows.
 const OTHER_END: &str = "its copy has ended otherwise than an earlier one, whose end the job shows";
 
-impl DispatchEvaluation<'_> {
-    /// Publishes an Event about each job that has no end and cannot get one from a copy on the recorded cluster. `end` is reason and message of the clone.
-    pub(super) fn announce_open_jobs(&mut self, cluster: ClusterId, end: (&str, &str)) {
-        let record = self.inputs.workloads.get(self.key);
-        // The step repeats until the end is written; the first time publishes the Event.
-        if record.is_none_or(|record| record.transitions().finish().is_some()) {
-            return;
-        }
-        let Some(worker) = self.worker(cluster) else {
-            return;
+/// Publishes an Event about each job that has no end and cannot get one from a copy on the recorded worker. `end` is reason and message of
+/// the clone.
+pub(super) fn announce_open_jobs(
+    workload: EvaluatedWorkload<'_>,
+    worker: &Worker,
+    end: (&str, &str),
+    outbox: &mut Outbox,
+) {
+    // The step repeats until the end is written; the first time publishes the Event.
+    if workload.record().is_none_or(|record| record.transitions().finish().is_some()) {
+        return;
+    }
+    for (key, job) in workload.hub_jobs().into_iter().filter(|(_, job)| shows_no_end(job)) {
+        let why = match worker.jobs.get(key) {
+            None => NO_COPY,
+            Some(copy) if job.refuses_end_of(copy.object()) => OTHER_END,
+            Some(_) => continue,
         };
-        let jobs = jobs_of(self.key, self.inputs.workloads, self.inputs.jobs);
-        for (key, job) in jobs.into_iter().filter(|(_, job)| shows_no_end(job)) {
-            let why = match worker.jobs.get(key) {
-                None => NO_COPY,
-                Some(copy) if job.refuses_end_of(copy.object()) => OTHER_END,
-                Some(_) => continue,
-            };
-            self.ctx.outbox.publish(open_job_event((key, job), worker.name(), (end, why)));
-        }
+        outbox.publish(open_job_event((key, job), worker.name(), (end, why)));
     }
 }
 

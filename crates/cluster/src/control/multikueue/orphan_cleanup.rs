@@ -13,7 +13,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use runtime::watch::Key;
 
 use super::{
-    MultiKueueDispatch, copy_stamp::copy_stamp, incarnation::IncarnationRecord, worker::Worker,
+    copy_stamp::copy_stamp, incarnation::IncarnationRecord, worker::Worker,
     worker_clusters::WorkerClusters,
 };
 use crate::control::{
@@ -84,39 +84,8 @@ impl OrphanCleanup {
     }
 }
 
-impl MultiKueueDispatch {
-    /// Compares a worker with the hub, after a list of either. `complete` says whether the hub was listed. Returns whether it
-    /// was compared.
-    pub(crate) fn compare(
-        &mut self,
-        name: &str,
-        (workloads, registry, complete): (&Workloads, &FleetRegistry, bool),
-        ctx: &mut Context,
-    ) -> bool {
-        let Self { workers, incarnation, departed, .. } = self;
-        let mut hub = HubHistory { workloads, registry, departed, incarnation, complete };
-        compare(workers, name, &mut hub, ctx)
-    }
-
-    /// Compares every worker with the hub. Returns whether any was compared.
-    pub(crate) fn compare_all(
-        &mut self,
-        (workloads, registry, complete): (&Workloads, &FleetRegistry, bool),
-        ctx: &mut Context,
-    ) -> bool {
-        let Self { workers, incarnation, departed, .. } = self;
-        let mut hub = HubHistory { workloads, registry, departed, incarnation, complete };
-        compare_all(workers, &mut hub, ctx)
-    }
-
-    /// Whether the confirmation of a cleanup on a worker is to be removed.
-    pub(crate) fn ends_confirmation(&self, name: &str) -> bool {
-        self.workers.by_name(name).is_some_and(|worker| worker.breaker.ends_confirmation())
-    }
-}
-
 /// Compares a worker with the hub, after a list of either. Returns whether it was compared.
-fn compare(
+pub(super) fn compare(
     workers: &mut WorkerClusters,
     name: &str,
     hub: &mut HubHistory<'_>,
@@ -140,7 +109,11 @@ fn compare(
 }
 
 /// Compares every worker with the hub. Returns whether any was compared.
-fn compare_all(workers: &mut WorkerClusters, hub: &mut HubHistory<'_>, ctx: &mut Context) -> bool {
+pub(super) fn compare_all(
+    workers: &mut WorkerClusters,
+    hub: &mut HubHistory<'_>,
+    ctx: &mut Context,
+) -> bool {
     let names = workers.names();
     let compared = names.iter().filter(|name| compare(workers, name, hub, ctx));
     compared.count() > 0

@@ -7,52 +7,45 @@ use crds::{
     names::gates::MULTI_KUEUE,
     v1beta2::{PreemptionGate, Workload},
 };
-use engine::ids::ClusterId;
+use dispatch::Fleet;
 use index::status::{self, StatusStamp};
-use variants::preemption_gate::PREEMPTION_TIMEOUT;
 
-use super::{DispatchConfig, evaluation::DispatchEvaluation, worker::Worker, worker_writes};
-use crate::control::{outbox::Subject, time::nanos};
+use super::{evaluated_workload::EvaluatedWorkload, worker::Worker, worker_writes};
+use crate::control::{context::Context, outbox::Subject};
 
-impl DispatchConfig {
-    /// Time between two openings, in nanoseconds: as between variants. 0 without the gate, which opens what is closed.
-    pub(super) fn preemption_timeout(&self) -> i64 {
-        if self.orders_preemption { nanos(PREEMPTION_TIMEOUT) } else { 0 }
+/// A Workload with the preemption gates that its clones are created with: those of manager and worker are independent of each other.
+/// A replica that follows others has no other cluster to leave the preemption to.
+pub(super) fn with_clone_gates<'w>(
+    evaluated: EvaluatedWorkload<'_>,
+    workload: &'w Arc<Workload>,
+    fleet: &Fleet,
+) -> Cow<'w, Workload> {
+    if !evaluated.config.orders_preemption {
+        return Cow::Borrowed(workload);
     }
+    let gated = !evaluated.siblings(fleet).follow();
+    let gate = gated.then(|| PreemptionGate { name: MULTI_KUEUE.to_owned() });
+    let mut workload = Workload::clone(workload);
+    workload.spec.preemption_gates = gate.into_iter().collect();
+    Cow::Owned(workload)
 }
 
-impl DispatchEvaluation<'_> {
-    /// The Workload with the preemption gates that its clones are created with: those of manager and worker are independent of each other.
-    /// A replica that follows others has no other cluster to leave the preemption to.
-    pub(super) fn with_clone_gates<'w>(&self, workload: &'w Arc<Workload>) -> Cow<'w, Workload> {
-        if !self.config.orders_preemption {
-            return Cow::Borrowed(workload);
-        }
-        let gated = !self.inputs.siblings(self.key).follow();
-        let gate = gated.then(|| PreemptionGate { name: MULTI_KUEUE.to_owned() });
-        let mut workload = Workload::clone(workload);
-        workload.spec.preemption_gates = gate.into_iter().collect();
-        Cow::Owned(workload)
+/// Opens the preemption gate of the clone on a worker. An opening without an answer counts as one, so another clone waits for it.
+pub(super) fn open_preemption_gate(
+    workload: EvaluatedWorkload<'_>,
+    worker: &Worker,
+    ctx: &mut Context,
+) {
+    let (key, writes) = (workload.key, ctx.outbox.writes());
+    let mut others = workload.workers.iter().filter(|(_, one)| one.id != worker.id);
+    if others.any(|(_, one)| writes.is_in_flight(&one.target(Subject::Workload, key))) {
+        return;
     }
-
-    /// Opens the preemption gate of the clone on a worker. An opening without an answer counts as one, so another clone waits for it.
-    pub(super) fn open_preemption_gate(&mut self, cluster: ClusterId) {
-        let writes = self.ctx.outbox.writes();
-        let mut others = self.workers.iter().filter(|(_, one)| one.id != cluster);
-        let is_written =
-            |one: &Worker| writes.is_in_flight(&one.target(Subject::Workload, self.key));
-        if others.any(|(_, one)| is_written(one)) {
-            return;
-        }
-        let Some(worker) = self.worker(cluster) else {
-            return;
-        };
-        if let Some(clone) = worker.clones.get(self.key) {
-            let status = clone.object().status.clone();
-            let generation = clone.object().metadata.generation.unwrap_or_default();
-            let at = StatusStamp { now: self.ctx.now, generation };
-            let after = status::with_open_gate(status, MULTI_KUEUE, at);
-            worker_writes::write_gates(worker, self.key, &after.preemption_gates, self.ctx);
-        }
+    if let Some(clone) = worker.clones.get(key) {
+        let status = clone.object().status.clone();
+        let generation = clone.object().metadata.generation.unwrap_or_default();
+        let at = StatusStamp { now: ctx.now, generation };
+        let after = status::with_open_gate(status, MULTI_KUEUE, at);
+        worker_writes::write_gates(worker, key, &after.preemption_gates, ctx);
     }
 }

@@ -5,73 +5,82 @@ use ::jobs::elastic_copies::is_of_elastic_job;
 use crds::{
     meta::annotation, names::annotations::WORKLOAD_SLICE_REPLACEMENT_FOR, v1beta2::Workload,
 };
-use dispatch::workload::{LocalWorkload, SlicePredecessor};
+use dispatch::{
+    Fleet,
+    workload::{LocalWorkload, SlicePredecessor},
+};
 use engine::ids::ClusterId;
 
 use super::{
-    admitted_work::admitted_work,
-    copy_sizes::CopySizes,
-    evaluation::DispatchEvaluation,
-    view::{expected_spec, jobs_of},
-    worker_writes,
+    admitted_work::admitted_work, copy_sizes::CopySizes, evaluated_workload::EvaluatedWorkload,
+    sent_copies::SentCopies, view::expected_spec, worker::Worker, worker_writes,
 };
-use crate::control::elastic_slices::{extending, predecessor, predecessor_state};
+use crate::control::{
+    context::Context,
+    elastic_slices::{extending, predecessor, predecessor_state},
+    fleet::FleetRegistry,
+};
 
-impl DispatchEvaluation<'_> {
-    /// Writes sizes to the copies on a worker.
-    pub(super) fn push_size(&mut self, cluster: ClusterId) {
-        let (Some(worker), Some(record)) =
-            (self.worker(cluster), self.inputs.workloads.get(self.key))
-        else {
-            return;
-        };
-        let expected = expected_spec(record.object());
-        let (expected, gates) = (expected.as_ref(), self.inputs.jobs.gates());
-        let heirs = self.inputs.heirs();
-        let sizes = CopySizes { worker, key: self.key, expected, heirs, gates, now: self.ctx.now };
-        let jobs = jobs_of(self.key, self.inputs.workloads, self.inputs.jobs);
-        let workload = record.object();
-        let mark = self.identity(index::epoch(workload), None);
-        let pushed = worker_writes::push_size(sizes, (workload, mark), &jobs, self.ctx);
-        for (job, fields) in pushed {
-            self.state.size_pushed((cluster, job), fields);
-        }
+/// Writes sizes to the copies on a worker.
+pub(super) fn push_size(
+    evaluated: EvaluatedWorkload<'_>,
+    worker: &Worker,
+    sent: &mut SentCopies,
+    ctx: &mut Context,
+) {
+    let Some(record) = evaluated.record() else {
+        return;
+    };
+    let (key, workload) = (evaluated.key, record.object());
+    let expected = expected_spec(workload);
+    let (expected, gates) = (expected.as_ref(), evaluated.jobs.gates());
+    let sizes = CopySizes { worker, key, expected, heirs: evaluated.heirs(), gates, now: ctx.now };
+    let jobs = evaluated.hub_jobs();
+    let mark = evaluated.identity(index::epoch(workload), None);
+    for (job, fields) in worker_writes::push_size(sizes, (workload, mark), &jobs, ctx) {
+        sent.size_pushed((worker.id, job), fields);
     }
+}
 
-    /// What the other slices of an elastic job mean for a Workload.
-    pub(super) fn add_slices(&self, workload: &Workload, hub: &mut LocalWorkload) {
-        hub.predecessor = predecessor_state(workload, self.inputs.workloads);
-        hub.is_slice = annotation(&workload.metadata, WORKLOAD_SLICE_REPLACEMENT_FOR).is_some();
-        hub.has_successor = self.inputs.heirs().has_successor(self.key, workload);
-        // The pods that the job shows are those of the earlier slice.
-        hub.job.active &= hub.predecessor == SlicePredecessor::Absent;
+/// What the other slices of an elastic job mean for a Workload.
+pub(super) fn add_slices(
+    evaluated: EvaluatedWorkload<'_>,
+    workload: &Workload,
+    hub: &mut LocalWorkload,
+) {
+    hub.predecessor = predecessor_state(workload, evaluated.workloads);
+    hub.is_slice = annotation(&workload.metadata, WORKLOAD_SLICE_REPLACEMENT_FOR).is_some();
+    hub.has_successor = evaluated.heirs().has_successor(evaluated.key, workload);
+    // The pods that the job shows are those of the earlier slice.
+    hub.job.active &= hub.predecessor == SlicePredecessor::Absent;
+}
+
+/// The cluster of the slice that a Workload extends.
+pub(super) fn extended_cluster(
+    evaluated: EvaluatedWorkload<'_>,
+    fleet: &Fleet,
+) -> Option<ClusterId> {
+    let old = predecessor(evaluated.record()?.object(), evaluated.workloads)?;
+    fleet.find(old.object().status.cluster_name.as_deref()?)
+}
+
+/// Counts an elastic job that has shrunk with the pods that it has now.
+pub(super) fn shrink_placement(evaluated: EvaluatedWorkload<'_>, registry: &mut FleetRegistry) {
+    let Some(record) = evaluated.record() else {
+        return;
+    };
+    let workload = record.object();
+    if !is_of_elastic_job(workload) {
+        return;
     }
-
-    /// The cluster of the slice that the Workload extends.
-    pub(super) fn extended_cluster(&self) -> Option<ClusterId> {
-        let workloads = self.inputs.workloads;
-        let old = predecessor(workloads.get(self.key)?.object(), workloads)?;
-        self.inputs.registry.fleet().find(old.object().status.cluster_name.as_deref()?)
-    }
-
-    /// Counts an elastic job that has shrunk with the pods that it has now.
-    pub(super) fn shrink_placement(&mut self) {
-        let Some(record) = self.inputs.workloads.get(self.key) else {
-            return;
-        };
-        let workload = record.object();
-        if !is_of_elastic_job(workload) {
-            return;
-        }
-        let (Some(admission), Some(id)) = (&workload.status.admission, record.id()) else {
-            return;
-        };
-        let fleet = self.inputs.registry.fleet();
-        if let Some(whole) = admitted_work(record, admission, (self.inputs.scheduler, fleet)) {
-            let fleet = self.inputs.registry.fleet_mut();
-            let (work, extends) = extending(workload, whole, self.inputs.workloads);
-            fleet.shrink(id, work);
-            extends.iter().for_each(|extension| fleet.extend(id, extension));
-        }
+    let (Some(admission), Some(id)) = (&workload.status.admission, record.id()) else {
+        return;
+    };
+    let hub = (evaluated.scheduler, registry.fleet());
+    if let Some(whole) = admitted_work(record, admission, hub) {
+        let fleet = registry.fleet_mut();
+        let (work, extends) = extending(workload, whole, evaluated.workloads);
+        fleet.shrink(id, work);
+        extends.iter().for_each(|extension| fleet.extend(id, extension));
     }
 }

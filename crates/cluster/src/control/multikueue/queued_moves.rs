@@ -9,7 +9,7 @@ mod move_report;
 
 use ::jobs::elastic_copies::is_of_elastic_job;
 use dispatch::{
-    ClusterRace, Dispatcher, Fleet, Nominated, PlacementRequest, QueuedWorkload, StayReason,
+    Dispatcher, Nominated, PlacementRequest, QueuedWorkload, StayReason,
     workload::{LocalWorkload, MoveProgress, RemoteConnection, RemoteCopy},
 };
 use engine::ids::{ClusterId, WorkloadId};
@@ -18,11 +18,14 @@ use runtime::watch::Key;
 
 use self::move_report::report_move;
 use super::{
-    DispatchInputs, MultiKueueDispatch, admitted_work::admitted_work,
-    evaluation::DispatchEvaluation, refused_writes::RefusedScope, state::QueuedMove,
+    admitted_work::admitted_work, dispatch_inputs::DispatchInputs,
+    evaluated_workload::EvaluatedWorkload, race::move_of, race_state::RaceState,
+    refused_clusters::RefusedClusters, refused_writes::RefusedScope, state::DispatchState,
 };
 use crate::control::{
     context::Context,
+    fleet::FleetRegistry,
+    key_map::KeyMap,
     time::{engine_time, timestamp},
     timers::Reevaluation,
 };
@@ -53,38 +56,41 @@ struct Waiting {
     at: Timestamp,
 }
 
-impl MultiKueueDispatch {
+impl Rebalancing {
     /// Moves queued Workloads to workers with room, in queue order. Called when no cycle gives a Workload anything more. Returns
     /// whether one moves.
-    pub(crate) fn rebalance(
+    pub(super) fn rebalance(
         &mut self,
-        memory: &mut Rebalancing,
+        states: &mut KeyMap<Key, DispatchState>,
+        dispatcher: Dispatcher,
         inputs: &mut DispatchInputs<'_>,
         ctx: &mut Context,
     ) -> bool {
         let fleet = inputs.registry.fleet();
-        if self.config.dispatcher != Dispatcher::Capacity || !fleet.rebalances() {
+        if dispatcher != Dispatcher::Capacity || !fleet.rebalances() {
             return false;
         }
-        let waiting = self.waiting(inputs);
+        let waiting = waiting(states, inputs);
         let shown = waiting.iter().map(|one| (one.id, one.nominated.len(), one.at)).collect();
         let n_changes = inputs.registry.fleet().n_changes();
         let seen = Some(RebalancingInputs { n_changes, waiting: shown });
-        if memory.seen == seen && memory.due.is_none_or(|due| due > ctx.now) {
+        if self.seen == seen && self.due.is_none_or(|due| due > ctx.now) {
             return false;
         }
-        (memory.seen, memory.due) = (seen, None);
+        (self.seen, self.due) = (seen, None);
         let mut moves = false;
         for one in waiting {
             match find_move(&one, inputs, ctx) {
                 Ok(()) => {
-                    self.state_mut(&one.key, ctx.now).moved = Some(QueuedMove::begun(ctx.now));
+                    let unknown = || DispatchState::unknown(ctx.now);
+                    let state = states.entry(one.key.clone()).or_insert_with(unknown);
+                    state.race.move_begun(ctx.now);
                     ctx.agenda.now(Reevaluation::Workload(one.key));
                     moves = true;
                 }
                 Err(StayReason::CoolingDown(at) | StayReason::NoRoom(Some(at))) => {
                     let at = timestamp(at);
-                    memory.due = memory.due.into_iter().chain([at]).min();
+                    self.due = self.due.into_iter().chain([at]).min();
                     ctx.agenda.at(at, Reevaluation::Fleet);
                 }
                 Err(_) => {}
@@ -92,32 +98,31 @@ impl MultiKueueDispatch {
         }
         moves
     }
+}
 
-    /// Workloads that wait for queues and were moved nowhere else, in queue order.
-    fn waiting(&self, inputs: &mut DispatchInputs<'_>) -> Vec<Waiting> {
-        let (workloads, scheduler) = (inputs.workloads, inputs.scheduler);
-        let fleet = inputs.registry.fleet_mut();
-        let racing = fleet.racing_workloads().filter(|id| fleet.moves_to(*id).is_none());
-        let racing: Vec<WorkloadId> = racing.collect();
-        let mut waiting: Vec<Waiting> = racing
-            .into_iter()
-            .filter_map(|id| {
-                let (key, record) = workloads.by_id(id)?;
-                let state = self.states.get(key)?;
-                let object = record.object();
-                // The slices of an elastic job stay together.
-                let stays = record.is_leaving() || is_of_elastic_job(object);
-                let names = object.status.nominated_cluster_names.iter().filter(|_| !stays);
-                let nominated = names.map(|name| fleet.cluster(name)).collect();
-                let moved = state.moved.as_ref().map(|one| one.at);
-                let at = moved.into_iter().fold(state.nominated_at, Timestamp::max);
-                Some(Waiting { id, key: key.clone(), nominated, at })
-            })
-            .collect();
-        waiting.retain(|one| !one.nominated.is_empty());
-        waiting.sort_by_key(|one| (scheduler.queue_order(one.id), one.id));
-        waiting
-    }
+/// Workloads that wait for queues and were moved nowhere else, in queue order.
+fn waiting(states: &KeyMap<Key, DispatchState>, inputs: &mut DispatchInputs<'_>) -> Vec<Waiting> {
+    let (workloads, scheduler) = (inputs.workloads, inputs.scheduler);
+    let fleet = inputs.registry.fleet_mut();
+    let racing = fleet.racing_workloads().filter(|id| fleet.moves_to(*id).is_none());
+    let racing: Vec<WorkloadId> = racing.collect();
+    let mut waiting: Vec<Waiting> = racing
+        .into_iter()
+        .filter_map(|id| {
+            let (key, record) = workloads.by_id(id)?;
+            let state = states.get(key)?;
+            let object = record.object();
+            // The slices of an elastic job stay together.
+            let stays = record.is_leaving() || is_of_elastic_job(object);
+            let names = object.status.nominated_cluster_names.iter().filter(|_| !stays);
+            let nominated = names.map(|name| fleet.cluster(name)).collect();
+            let at = state.race.last_change(state.nominated_at);
+            Some(Waiting { id, key: key.clone(), nominated, at })
+        })
+        .collect();
+    waiting.retain(|one| !one.nominated.is_empty());
+    waiting.sort_by_key(|one| (scheduler.queue_order(one.id), one.id));
+    waiting
 }
 
 /// Counts a queued Workload on the worker that it moves to.
@@ -157,97 +162,59 @@ fn find_move(
     Ok(())
 }
 
-impl DispatchEvaluation<'_> {
-    /// Keeps a Workload among those that wait for queues: one of an earlier process, and one in a race that began before any
-    /// report counted.
-    pub(super) fn remember_queued(&mut self, hub: &LocalWorkload) {
-        let Some(id) =
-            self.inputs.workloads.id_of(self.key).filter(|_| self.races_beside_reports())
-        else {
-            return;
-        };
-        // A process that begins has counted a single nominated cluster as the one where the Workload is.
-        let begins = !std::mem::replace(&mut self.state.queued, true);
-        let fleet = self.inputs.registry.fleet_mut();
-        let counted = fleet.placed_on(id).filter(|on| !begins || !is_queue(fleet, hub, *on));
-        if !fleet.is_racing(id) && counted.is_none() && !hub.nominated_clusters.is_empty() {
-            fleet.unplace(id);
-            fleet.begin_race(id, hub.nominated_clusters.clone());
-        }
-    }
+/// The move of the evaluated Workload.
+pub(super) struct FollowedMove<'e> {
+    pub(super) workload: EvaluatedWorkload<'e>,
+    pub(super) state: &'e mut RaceState,
+    pub(super) registry: &'e mut FleetRegistry,
+    pub(super) ctx: &'e mut Context,
+}
 
-    /// Adds the cluster that the Workload moves to, until it is nominated. One that may not have it any more ends the move.
-    pub(super) fn join_move(&mut self, hub: &LocalWorkload, race: &mut ClusterRace) {
-        let Some((id, target)) =
-            self.target().filter(|(_, to)| !hub.nominated_clusters.contains(to))
-        else {
-            return;
-        };
-        let now = engine_time(self.ctx.now);
-        let fleet = self.inputs.registry.fleet();
-        let request = self.inputs.scheduler.request(id).zip(self.multikueue_config());
-        match request
-            .is_some_and(|(request, config)| fleet.may_join((config, request), target, now))
-        {
-            true => race.clusters.push(target),
-            false => self.inputs.registry.fleet_mut().end_move(id),
-        }
-        let fleet = self.inputs.registry.fleet();
-        race.clusters.sort_unstable_by_key(|id| fleet.name(*id));
-    }
-
+impl FollowedMove<'_> {
     /// Follows a move once its cluster is nominated. A cluster that does not take the Workload is left out for a while, and its
     /// room is free for others; it stays nominated.
-    pub(super) fn follow_move(&mut self, hub: &LocalWorkload, copies: &[RemoteCopy]) {
-        let Some((id, target)) =
-            self.target().filter(|(_, to)| hub.nominated_clusters.contains(to))
-        else {
+    pub(super) fn follow(&mut self, hub: &LocalWorkload, copies: &[RemoteCopy]) {
+        let target = move_of(self.workload, self.registry);
+        let Some((id, to)) = target.filter(|(_, to)| hub.nominated_clusters.contains(to)) else {
             return;
         };
-        let since = engine_time(self.announce_move(hub, target));
-        let Some(copy) = copies.iter().find(|copy| copy.cluster == target) else {
+        let since = engine_time(self.announce(hub, to));
+        let Some(copy) = copies.iter().find(|copy| copy.cluster == to) else {
             return;
         };
-        let (timeouts, now) = (self.config.timeouts(None), engine_time(self.ctx.now));
+        let (timeouts, now) = (self.workload.config.timeouts(None), engine_time(self.ctx.now));
         match copy.move_progress(since, &timeouts, now) {
             MoveProgress::Admitted => {}
             MoveProgress::Awaited(until) => {
-                let evaluation = Reevaluation::Workload(self.key.clone());
+                let evaluation = Reevaluation::Workload(self.workload.key.clone());
                 self.ctx.agenda.at(timestamp(until), evaluation);
             }
             MoveProgress::Failed(why) => {
-                self.inputs.registry.fleet_mut().end_move(id);
+                self.registry.fleet_mut().end_move(id);
                 // Of one that is not reached nothing is known.
                 if copy.connection == RemoteConnection::Connected {
-                    let scope =
-                        self.worker(target).map(|one| one.refused_scope(self.key, hub.epoch));
-                    self.exclude_for(target, scope.unwrap_or(RefusedScope::Shape), why);
+                    self.exclude(to, hub.epoch, why);
                 }
             }
         }
     }
 
-    /// Whether a nomination begins the time of the queues. A cluster with room that joins does not.
-    pub(super) fn begins_round(&self, nominated: &[String]) -> bool {
-        let fleet = self.inputs.registry.fleet();
-        let target = self.target().map(|(_, target)| target);
-        let is_new = |one: &&ClusterId| !nominated.iter().any(|name| name == fleet.name(**one));
-        self.racing.iter().flatten().filter(is_new).any(|one| Some(*one) != target)
-    }
-
-    /// The Workload's number, and the cluster that it moves to.
-    fn target(&self) -> Option<(WorkloadId, ClusterId)> {
-        let id = self.inputs.workloads.id_of(self.key)?;
-        Some((id, self.inputs.registry.fleet().moves_to(id)?))
+    fn exclude(&mut self, cluster: ClusterId, epoch: u64, why: Box<str>) {
+        let (workload, now) = (self.workload, self.ctx.now);
+        let worker = workload.worker(cluster, self.registry);
+        let scope = worker.map(|one| one.refused_scope(workload.key, epoch));
+        RefusedClusters { workload, registry: self.registry, now }.exclude_for(
+            cluster,
+            scope.unwrap_or(RefusedScope::Shape),
+            why,
+        );
     }
 
     /// Reports a move once. Returns when it was decided; that is forgotten when the nomination was not answered.
-    fn announce_move(&mut self, hub: &LocalWorkload, target: ClusterId) -> Timestamp {
-        let now = self.ctx.now;
-        let moved = self.state.moved.get_or_insert_with(|| QueuedMove::begun(now));
-        let (at, announced) = (moved.at, std::mem::replace(&mut moved.announced, true));
-        if let Some(record) = self.inputs.workloads.get(self.key).filter(|_| !announced) {
-            let fleet = self.inputs.registry.fleet();
+    fn announce(&mut self, hub: &LocalWorkload, target: ClusterId) -> Timestamp {
+        let (at, is_news) = self.state.report_move(self.ctx.now);
+        if let Some(record) = self.workload.record().filter(|_| is_news) {
+            let fleet = self.registry.fleet();
             let queues = hub.nominated_clusters.iter().filter(|one| **one != target);
             let queues: Vec<&str> = queues.map(|one| fleet.name(*one)).collect();
             report_move(record.object(), (&queues, fleet.name(target)), self.ctx);
@@ -256,7 +223,16 @@ impl DispatchEvaluation<'_> {
     }
 }
 
-/// Whether a cluster is the only nominated one, and its queues decide.
-fn is_queue(fleet: &Fleet, hub: &LocalWorkload, cluster: ClusterId) -> bool {
-    hub.nominated_clusters == [cluster] && !fleet.reports(cluster)
+/// Whether a nomination begins the time of the queues. A cluster with room that joins does not.
+pub(super) fn begins_round(
+    workload: EvaluatedWorkload<'_>,
+    registry: &FleetRegistry,
+    racing: &[ClusterId],
+) -> bool {
+    let record = workload.record();
+    let nominated = record.iter().flat_map(|one| &one.object().status.nominated_cluster_names);
+    let nominated: Vec<&str> = nominated.map(String::as_str).collect();
+    let target = move_of(workload, registry).map(|(_, target)| target);
+    let is_new = |one: &&ClusterId| !nominated.contains(&registry.fleet().name(**one));
+    racing.iter().filter(is_new).any(|one| Some(*one) != target)
 }

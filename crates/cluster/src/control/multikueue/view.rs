@@ -69,7 +69,7 @@ pub(super) fn hub_view(
         highest_epoch: state.highest_epoch,
         newer_copy_until: None,
         epoch_raised: state.epoch_raised,
-        create_sent: state.sent,
+        create_sent: state.sent.any,
         start_awaited_since: None,
         end_awaited_since: None,
         drained_at: None,

@@ -21,7 +21,11 @@ use std::collections::BTreeSet;
 use dispatch::{Fleet, workload::DispatchCheckState};
 use runtime::watch::Key;
 
-use super::{MultiKueueDispatch, multikueue_check, view::check_state, worker::Worker};
+use super::{
+    MultiKueueDispatch,
+    view::{check_state, multikueue_check},
+    worker::Worker,
+};
 use crate::control::{
     outbox::Writes,
     scheduling::Scheduler,

@@ -17,10 +17,10 @@ use runtime::{
 };
 
 use super::{
-    DispatchInputs,
     copy_answers::CopyAnswer,
+    dispatch_inputs::DispatchInputs,
     label_keys::{self, OwnEntry},
-    state::DispatchState,
+    sent_copies::SentCopies,
     status_sync::too_large,
     worker::{LISTED_WITHIN, Worker},
 };
@@ -407,7 +407,7 @@ impl WorkerClusters {
     /// Takes the answer to a write on a worker.
     pub(super) fn answered(
         &mut self,
-        (ticket, state): (&Ticket, Option<&DispatchState>),
+        (ticket, sent): (&Ticket, Option<&SentCopies>),
         answer: WriteOutcome,
         inputs: &mut DispatchInputs<'_>,
         ctx: &mut Context,
@@ -419,7 +419,7 @@ impl WorkerClusters {
             return;
         };
         let before = worker.workload_of(&ticket.target);
-        CopyAnswer { cluster: name, worker, ticket, state }.record(answer, inputs, ctx);
+        CopyAnswer { cluster: name, worker, ticket, sent }.record(answer, inputs, ctx);
         let after = worker.workload_of(&ticket.target);
         self.note_holder(name, before.into_iter().chain(after));
     }

@@ -1,0 +1,117 @@
+//! Every cluster that matters to a Workload, as the state machine of dispatch looks at it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ::jobs::JobObject;
+use dispatch::workload::{DispatchCheckState, LocalWorkload, RemoteCopy};
+use engine::ids::ClusterId;
+use jiff::Timestamp;
+
+use super::{
+    evaluated_workload::EvaluatedWorkload,
+    exactly_once::LeasedDispatch,
+    held_members::is_held,
+    orphan_cleanup::present_workload,
+    view::{CopyInputs, copy_view, expected_spec, unknown_cluster},
+    worker::Worker,
+};
+use crate::control::{fleet::FleetRegistry, job_key::JobKey, outbox::Writes};
+
+/// What copies are read by.
+#[derive(Clone, Copy)]
+pub(super) struct CopyViews<'e> {
+    pub(super) workload: EvaluatedWorkload<'e>,
+    pub(super) leases: &'e LeasedDispatch<'e>,
+    pub(super) registry: &'e FleetRegistry,
+    pub(super) writes: &'e Writes,
+    /// `workerLostTimeout`, in nanoseconds.
+    pub(super) lost_after: i64,
+    pub(super) now: Timestamp,
+}
+
+impl<'e> CopyViews<'e> {
+    /// The copies of a Workload, in the order of names, and then the clusters that were never connected.
+    pub(super) fn copies(self, hub: &LocalWorkload) -> Vec<RemoteCopy> {
+        let chosen = self.chosen_clusters(hub);
+        let mut copies = self.known_copies(hub, &chosen);
+        let known: BTreeSet<ClusterId> = copies.iter().map(|copy| copy.cluster).collect();
+        // A worker that was down before this process began times out as well
+        // (docs/reference/multikueue.md §2.8).
+        let unknown = chosen.difference(&known).map(|cluster| {
+            let name = self.registry.fleet().name(*cluster);
+            let since = self.lost_since(name).unwrap_or(self.now);
+            let lease = self.leases.of_worker(name).lease;
+            RemoteCopy { lease, ..unknown_cluster(*cluster, since) }
+        });
+        copies.extend(unknown);
+        copies
+    }
+
+    fn known_copies(self, hub: &LocalWorkload, chosen: &BTreeSet<ClusterId>) -> Vec<RemoteCopy> {
+        let Self { workload, registry, writes, .. } = self;
+        let on_hub = workload.record();
+        // Without quota every copy is to be removed, whatever its spec is.
+        let expected = on_hub.filter(|_| hub.quota_reserved);
+        let expected = expected.and_then(|one| expected_spec(one.object()));
+        let hub_jobs = workload.hub_jobs();
+        let siblings = workload.siblings(registry.fleet());
+        let is_needed = |set: &JobKey, cluster: &str| siblings.need(set, cluster);
+        let gates = workload.jobs.gates();
+        let requests = workload.jobs.role_requests(workload.scheduler.index());
+        let is_held =
+            |job: &JobObject| on_hub.is_some_and(|one| is_held(job, one.object(), requests, gates));
+        let copy_inputs = CopyInputs {
+            is_needed: &is_needed,
+            is_held: &is_held,
+            heirs: workload.heirs(),
+            hub,
+            hub_jobs: &hub_jobs,
+            expected: expected.as_ref(),
+            gates,
+            incarnation: workload.incarnation,
+            pod_sets: on_hub.map(|record| record.object().spec.pod_sets.as_slice()),
+            present: on_hub.and_then(present_workload),
+            departed: workload.departed_uid(workload.key),
+            writes,
+            now: self.now,
+        };
+        let concerned = self.concerned(chosen).into_iter();
+        concerned.map(|worker| self.copy(worker, &copy_inputs)).collect()
+    }
+
+    /// Workers that have, or may get, anything of the Workload, in the order of names.
+    fn concerned(self, chosen: &BTreeSet<ClusterId>) -> Vec<&'e Worker> {
+        let chosen = chosen.iter().filter_map(|id| self.workload.worker(*id, self.registry));
+        let holders = self.workload.workers.concerned(self.workload.key, self.writes);
+        let workers = holders.map(|(_, worker)| worker).chain(chosen);
+        let by_name: BTreeMap<&str, &Worker> =
+            workers.map(|worker| (worker.name(), worker)).collect();
+        by_name.into_values().collect()
+    }
+
+    fn copy(self, worker: &Worker, inputs: &CopyInputs<'_>) -> RemoteCopy {
+        let leases = self.leases.of_worker(worker.name());
+        let lost_since = self.lost_since(worker.name());
+        let annotated = self.registry.is_cleanup_confirmed(worker.name());
+        RemoteCopy {
+            cleanup_confirmed: worker.breaker.is_confirmed(annotated),
+            ..copy_view((worker, lost_since, &leases), self.workload.key, inputs)
+        }
+    }
+
+    fn lost_since(self, name: &str) -> Option<Timestamp> {
+        self.workload.workers.lost_since(name, self.lost_after, self.now)
+    }
+
+    /// The clusters that may have a copy for all that the Workload says: the nominated and the recorded one. With a Ready check and no
+    /// recorded cluster it may be any of its configuration, also one that is not listed yet.
+    fn chosen_clusters(self, hub: &LocalWorkload) -> BTreeSet<ClusterId> {
+        let fleet = self.registry.fleet();
+        let is_unrecorded =
+            hub.check == DispatchCheckState::Ready && hub.recorded_cluster.is_none();
+        let config = self.workload.multikueue_config().filter(|_| is_unrecorded);
+        let any = config.into_iter().flat_map(|config| fleet.clusters_of(config));
+        let any = any.filter_map(|name| fleet.find(name));
+        hub.nominated_clusters.iter().chain(&hub.recorded_cluster).copied().chain(any).collect()
+    }
+}

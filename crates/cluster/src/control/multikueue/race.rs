@@ -1,0 +1,155 @@
+//! The clusters that race for a Workload (docs/reference/dispatch.md §3).
+
+use dispatch::{
+    ClusterRace, Dispatcher, Nominated, ROUND,
+    workload::{DispatchCheckState, LocalWorkload, SlicePredecessor},
+};
+use engine::{
+    Time,
+    ids::{ClusterId, WorkloadId},
+};
+
+use super::{
+    admitted_work::{keep_bound, races_blind},
+    evaluated_workload::EvaluatedWorkload,
+    push_sizes::extended_cluster,
+    race_state::RaceState,
+};
+use crate::control::{
+    context::Context,
+    fleet::FleetRegistry,
+    time::{engine_time, timestamp},
+    timers::Reevaluation,
+};
+
+/// See the module.
+pub(super) struct WorkloadRace<'e> {
+    pub(super) workload: EvaluatedWorkload<'e>,
+    pub(super) state: &'e mut RaceState,
+    pub(super) registry: &'e mut FleetRegistry,
+    pub(super) ctx: &'e mut Context,
+}
+
+impl WorkloadRace<'_> {
+    /// The clusters that may be nominated now, if they race.
+    pub(super) fn clusters(&mut self, hub: &LocalWorkload) -> Option<Vec<ClusterId>> {
+        let races = self.workload.config.dispatcher.races();
+        if !races && !self.races_without_reports(hub) {
+            return None;
+        }
+        let is_open = hub.quota_reserved && hub.check == DispatchCheckState::Pending;
+        let mut race = self.clusters_that_race(hub).filter(|_| is_open).unwrap_or_default();
+        self.workload.siblings(self.registry.fleet()).keep_together(&mut race);
+        // Clusters with a report may have room by now, and without any the Workload waits for room in its queue.
+        let ends = race.clusters.is_empty() && hub.nominated_clusters.is_empty();
+        if ends && !races && !self.races_blind() {
+            return None;
+        }
+        if is_open && hub.recorded_cluster.is_none() {
+            self.remember_queued(hub);
+            self.join_move(hub, &mut race);
+        }
+        self.state.awaits_clusters = race.incomplete;
+        if let Some(until) = race.until {
+            let evaluation = Reevaluation::Workload(self.workload.key.clone());
+            self.ctx.agenda.at(timestamp(until), evaluation);
+        }
+        Some(race.clusters)
+    }
+
+    /// Beside clusters that report, a race ends when the queues have had the time of a round: the quota could serve others.
+    pub(super) fn ends_at(&self, hub: &LocalWorkload) -> Option<Time> {
+        // A slice that extends another one has no other cluster, and a worker may have finished that one for it.
+        let ends = hub.race.is_some()
+            && self.workload.races_beside_reports(self.registry.fleet())
+            && hub.predecessor == SlicePredecessor::Absent;
+        ends.then(|| Time(hub.nominated_at.0.saturating_add(ROUND)))
+    }
+
+    /// Whether clusters race because nothing is known of their capacity. A race goes on when it is known again; a Workload that
+    /// was nominated for one cluster by its report stays with that.
+    fn races_without_reports(&mut self, hub: &LocalWorkload) -> bool {
+        let fleet = self.registry.fleet();
+        let waits = || self.workload.id().is_some_and(|id| fleet.is_racing(id));
+        let raced = self.state.is_unreported;
+        let races = match hub.nominated_clusters.as_slice() {
+            [] => hub.recorded_cluster.is_none() && (self.races_blind() || waits()),
+            // Whether a cluster reports is not known while it is not reached.
+            [single] => fleet.is_unreported(*single) || raced && !fleet.reports(*single),
+            _ => true,
+        };
+        self.state.is_unreported = races;
+        races
+    }
+
+    fn races_blind(&self) -> bool {
+        let hub = (self.workload.scheduler, self.registry.fleet());
+        let record = self.workload.record();
+        record.is_some_and(|record| races_blind(record, hub, engine_time(self.ctx.now)))
+    }
+
+    fn clusters_that_race(&self, hub: &LocalWorkload) -> Option<ClusterRace> {
+        let record = self.workload.record()?;
+        let config = self.workload.multikueue_config()?;
+        let request = self.workload.request()?;
+        let fleet = self.registry.fleet();
+        let nominated = Nominated { clusters: &hub.nominated_clusters, at: hub.nominated_at };
+        let (dispatcher, now) = (self.workload.config.dispatcher, engine_time(self.ctx.now));
+        let mut race = match extended_cluster(self.workload, fleet) {
+            Some(cluster) => fleet.extension_race((config, request), cluster, now),
+            None => fleet.race((config, request), dispatcher, nominated, now),
+        };
+        // Upstream's dispatchers know no bindings.
+        if dispatcher == Dispatcher::Capacity {
+            keep_bound(&mut race, record, (self.workload.scheduler, fleet));
+        }
+        Some(race)
+    }
+
+    /// Keeps a Workload among those that wait for queues: one of an earlier process, and one in a race that began before any
+    /// report counted.
+    fn remember_queued(&mut self, hub: &LocalWorkload) {
+        let beside_reports = self.workload.races_beside_reports(self.registry.fleet());
+        let Some(id) = self.workload.id().filter(|_| beside_reports) else {
+            return;
+        };
+        // A process that begins has counted a single nominated cluster as the one where the Workload is.
+        let begins = self.state.remember_queued();
+        let fleet = self.registry.fleet_mut();
+        let is_queue = |on| hub.nominated_clusters == [on] && !fleet.reports(on);
+        let counted = fleet.placed_on(id).filter(|on| !begins || !is_queue(*on));
+        if !fleet.is_racing(id) && counted.is_none() && !hub.nominated_clusters.is_empty() {
+            fleet.unplace(id);
+            fleet.begin_race(id, hub.nominated_clusters.clone());
+        }
+    }
+
+    /// Adds the cluster that the Workload moves to, until it is nominated. One that may not have it any more ends the move.
+    fn join_move(&mut self, hub: &LocalWorkload, race: &mut ClusterRace) {
+        let fleet = self.registry.fleet();
+        let target = move_of(self.workload, self.registry);
+        let Some((id, to)) = target.filter(|(_, to)| !hub.nominated_clusters.contains(to)) else {
+            return;
+        };
+        let (request, config) = (self.workload.request(), self.workload.multikueue_config());
+        let now = engine_time(self.ctx.now);
+        match config
+            .zip(request)
+            .is_some_and(|(config, request)| fleet.may_join((config, request), to, now))
+        {
+            true => race.clusters.push(to),
+            false => self.registry.fleet_mut().end_move(id),
+        }
+        let fleet = self.registry.fleet();
+        race.clusters.sort_unstable_by_key(|id| fleet.name(*id));
+    }
+}
+
+/// The Workload's number, and the cluster that it moves to.
+pub(super) fn move_of(
+    workload: EvaluatedWorkload<'_>,
+    registry: &FleetRegistry,
+) -> Option<(WorkloadId, ClusterId)> {
+    let id = workload.id()?;
+    Some((id, registry.fleet().moves_to(id)?))
+}

@@ -1,0 +1,97 @@
+//! Creates and sizes of a Workload's copies that this process has sent.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use engine::ids::ClusterId;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+
+use crate::control::{
+    job_key::JobKey,
+    outbox::after,
+    time::{doubled, moved},
+};
+
+/// A cluster, and a job; `None` is the clone.
+pub(super) type CreatedObject = (ClusterId, Option<JobKey>);
+
+/// The longest pause between two creates of one object.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+/// The creates of one object on a cluster.
+#[derive(Debug)]
+struct SentCreates {
+    times: u32,
+    last: Timestamp,
+    /// The epoch of the last one.
+    epoch: u64,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct SentCopies {
+    /// A create may have been sent under the present epoch.
+    pub(super) any: bool,
+    creates: BTreeMap<CreatedObject, SentCreates>,
+    /// The fields of the last size that was sent for each object.
+    sizes: BTreeMap<CreatedObject, Value>,
+}
+
+impl SentCopies {
+    /// Until when an object is not created again: what vanishes as fast as it is created is created more and more slowly.
+    pub(super) fn create_not_before(&self, object: &CreatedObject) -> Option<Timestamp> {
+        let SentCreates { times, last, .. } = self.creates.get(object)?;
+        let pause = doubled(Duration::from_secs(1), times.saturating_sub(1), LONGEST_PAUSE);
+        Some(after(*last, pause))
+    }
+
+    /// Records that a create of this epoch is sent.
+    pub(super) fn created(&mut self, object: CreatedObject, epoch: u64, now: Timestamp) {
+        let times = self.creates.get(&object).map_or(0, |one| one.times).saturating_add(1);
+        self.creates.insert(object, SentCreates { times, last: now, epoch });
+    }
+
+    /// Records that a size of an object is sent.
+    pub(super) fn size_pushed(&mut self, object: CreatedObject, fields: Value) {
+        self.sizes.insert(object, fields);
+    }
+
+    /// The size that an answer is about: of one object only one is in flight.
+    pub(super) fn pushed_size(&self, object: &CreatedObject) -> Option<&Value> {
+        self.sizes.get(object)
+    }
+
+    /// The epoch of the create that an answer is about: of one object only one is in flight. `None` if it was sent for an earlier
+    /// Workload of the name, or before its quota was given back.
+    pub(super) fn sent_epoch(&self, object: &CreatedObject) -> Option<u64> {
+        self.creates.get(object).map(|one| one.epoch)
+    }
+
+    /// The clock jumped.
+    pub(super) fn clock_jumped(&mut self, by: SignedDuration) {
+        self.creates.values_mut().for_each(|one| one.last = moved(one.last, by));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_second(seconds).expect("a time")
+    }
+
+    #[test]
+    fn an_object_that_vanishes_is_created_more_and_more_slowly() {
+        let (mut sent, clone) = (SentCopies::default(), (ClusterId(1), None));
+        assert_eq!(sent.create_not_before(&clone), None);
+        for (epoch, pause) in [1, 2, 4, 8, 16, 30, 30].into_iter().enumerate() {
+            sent.created(clone.clone(), epoch as u64, at(100));
+            assert_eq!(sent.create_not_before(&clone), Some(at(100 + pause)));
+            assert_eq!(sent.sent_epoch(&clone), Some(epoch as u64));
+        }
+        sent.clock_jumped(SignedDuration::from_secs(7));
+        assert_eq!(sent.create_not_before(&clone), Some(at(137)));
+        assert_eq!(sent.create_not_before(&(ClusterId(2), None)), None);
+    }
+}
