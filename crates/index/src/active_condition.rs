@@ -5,8 +5,9 @@
 
 use crds::names::reasons;
 
-use crate::index::Index;
+use crate::admission_check::AdmissionChecks;
 use crate::indexed_objects::{CheckBinding, CheckController, IndexedClusterQueue};
+use crate::resource_flavor::Flavors;
 
 /// The condition Active of a queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,57 +33,61 @@ impl QueueActiveCondition {
 /// A broken rule: reason and text.
 type Broken = (&'static str, String);
 
-impl Index {
-    /// The condition Active of a ClusterQueue; `None` if the queue does not exist.
+/// The rules of one ClusterQueue, and what they are checked against.
+#[derive(Clone, Copy)]
+pub(crate) struct QueueRules<'a> {
+    pub(crate) queue: &'a IndexedClusterQueue,
+    pub(crate) flavors: &'a Flavors,
+    pub(crate) checks: &'a AdmissionChecks,
+}
+
+impl QueueRules<'_> {
+    /// The condition Active.
     ///
     /// A cycle of cohorts is not a rule: Kueue's condition does not report it either.
-    #[must_use]
-    pub fn active_condition(&self, cluster_queue: &str) -> Option<QueueActiveCondition> {
-        let queue = self.queues.get(cluster_queue)?;
+    pub(crate) fn active_condition(self) -> QueueActiveCondition {
+        let Self { queue, .. } = self;
         // A deletion is reported alone: no other rule matters any more.
         if queue.terminating {
             let words = "Can't admit new workloads; clusterQueue is terminating";
-            return Some(QueueActiveCondition::inactive(reasons::TERMINATING, words));
+            return QueueActiveCondition::inactive(reasons::TERMINATING, words);
         }
         let mut broken = Vec::new();
         if queue.spec.stopped {
             broken.push((reasons::STOPPED, "is stopped".to_owned()));
         }
-        broken.extend(self.missing_flavors(queue));
-        broken.extend(self.broken_checks(queue));
+        broken.extend(self.missing_flavors());
+        broken.extend(self.broken_checks());
         // The order of the rules decides about the reason: the first one counts.
-        broken.extend(self.missing_topologies(queue));
+        broken.extend(self.missing_topologies());
         let Some(&(reason, _)) = broken.first() else {
-            return Some(QueueActiveCondition::active("Can admit new workloads"));
+            return QueueActiveCondition::active("Can admit new workloads");
         };
         let words: Vec<String> = broken.into_iter().map(|(_, words)| words).collect();
-        Some(QueueActiveCondition::inactive(
+        QueueActiveCondition::inactive(
             reason,
             format!("Can't admit new workloads: {}.", words.join(", ")),
-        ))
+        )
     }
 
     /// The rules that the engine does not check: everything except stop policy, flavors and topologies.
-    pub(crate) fn is_ready(&self, cluster_queue: &str) -> bool {
-        let ready = |queue: &IndexedClusterQueue| {
-            // Stop policy, flavors and topologies reach the engine as events of their own.
-            !queue.terminating && self.broken_checks(queue).is_empty()
-        };
-        self.queues.get(cluster_queue).is_some_and(ready)
+    pub(crate) fn is_ready(self) -> bool {
+        // Stop policy, flavors and topologies reach the engine as events of their own.
+        !self.queue.terminating && self.broken_checks().is_empty()
     }
 
-    fn missing_flavors(&self, queue: &IndexedClusterQueue) -> Option<Broken> {
-        let missing = queue.flavors.iter().filter(|one| !self.flavors.contains_key(*one));
+    fn missing_flavors(self) -> Option<Broken> {
+        let missing = self.queue.flavors.iter().filter(|one| self.flavors.get(one).is_none());
         let names = listed(missing.map(String::as_str))?;
         let words = format!("references missing ResourceFlavor(s): {names}");
         Some((reasons::FLAVOR_NOT_FOUND, words))
     }
 
-    fn missing_topologies(&self, queue: &IndexedClusterQueue) -> Vec<Broken> {
+    fn missing_topologies(self) -> Vec<Broken> {
         let mut broken = Vec::new();
-        for name in &queue.flavors {
+        for name in &self.queue.flavors {
             let topology = self.flavors.get(name).and_then(|flavor| flavor.topology.as_ref());
-            if let Some(topology) = topology.filter(|one| !self.topologies.contains(*one)) {
+            if let Some(topology) = topology.filter(|one| !self.flavors.has_topology(one)) {
                 let words = format!("there is no Topology {topology:?} for TAS flavor {name:?}");
                 broken.push((reasons::TOPOLOGY_NOT_FOUND, words));
             }
@@ -90,36 +95,38 @@ impl Index {
         broken
     }
 
-    fn broken_checks(&self, queue: &IndexedClusterQueue) -> Vec<Broken> {
+    fn broken_checks(self) -> Vec<Broken> {
         let mut broken = Vec::new();
-        if let Some(names) = named(queue, |rule| !self.checks.contains_key(&rule.check)) {
+        if let Some(names) = named(self.queue, |rule| self.checks.get(&rule.check).is_none()) {
             let words = format!("references missing AdmissionCheck(s): {names}");
             broken.push((reasons::ADMISSION_CHECK_NOT_FOUND, words));
         }
         let inactive =
             |rule: &CheckBinding| self.checks.get(&rule.check).is_some_and(|one| !one.active);
-        if let Some(names) = named(queue, inactive) {
+        if let Some(names) = named(self.queue, inactive) {
             let words = format!("references inactive AdmissionCheck(s): {names}");
             broken.push((reasons::ADMISSION_CHECK_INACTIVE, words));
         }
         // Rules about MultiKueue apply only where such a check is used.
-        if let Some(names) = named(queue, |rule| self.is_multi_kueue(&rule.check)) {
-            broken.extend(self.broken_dispatch(queue, &names));
+        if let Some(names) = named(self.queue, |rule| self.checks.is_multi_kueue(&rule.check)) {
+            broken.extend(self.broken_dispatch(&names));
         }
         broken
     }
 
     /// A queue has at most one MultiKueue check, it applies to all flavors, and excludes ProvisioningRequest checks.
-    fn broken_dispatch(&self, queue: &IndexedClusterQueue, dispatching: &str) -> Vec<Broken> {
-        let multi_kueue = |rule: &&CheckBinding| self.is_multi_kueue(&rule.check);
+    fn broken_dispatch(self, dispatching: &str) -> Vec<Broken> {
+        let multi_kueue = |rule: &&CheckBinding| self.checks.is_multi_kueue(&rule.check);
         let mut broken = Vec::new();
-        if queue.check_bindings.iter().filter(multi_kueue).count() > 1 {
+        if self.queue.check_bindings.iter().filter(multi_kueue).count() > 1 {
             let words = format!(
                 "Cannot use multiple MultiKueue AdmissionChecks on the same ClusterQueue, found: {dispatching}"
             );
             broken.push((reasons::MULTIPLE_MULTI_KUEUE_ADMISSION_CHECKS, words));
         }
-        if let Some(names) = named(queue, |rule| multi_kueue(&rule) && !rule.flavors.is_empty()) {
+        if let Some(names) =
+            named(self.queue, |rule| multi_kueue(&rule) && !rule.flavors.is_empty())
+        {
             let words =
                 format!("Cannot specify MultiKueue AdmissionCheck per flavor, found: {names}");
             broken.push((reasons::MULTI_KUEUE_ADMISSION_CHECK_APPLIED_PER_FLAVOR, words));
@@ -128,7 +135,7 @@ impl Index {
             let check = self.checks.get(&rule.check);
             check.is_some_and(|one| one.controller == CheckController::Provisioning)
         };
-        if let Some(names) = named(queue, provisioning) {
+        if let Some(names) = named(self.queue, provisioning) {
             let words = format!(
                 "Cannot use both MultiKueue and ProvisioningRequest AdmissionChecks together, found: {dispatching}, \
                  {names}"

@@ -12,42 +12,29 @@ use engine::spec::{
 };
 use engine::{Amount, Event, Names};
 
-use crate::index::Index;
-
-impl Index {
-    /// Sets the nominal quota of the internal queue: one amount per resource of the cluster.
-    pub fn agent_mode_quota(&mut self, names: &mut Names, totals: &[(&str, Amount)]) -> Vec<Event> {
-        let flavor = names.flavors.intern(THIN_QUEUE);
-        let queue = names.queues.intern(THIN_QUEUE);
-        let local_queue = names.local_queues.intern(THIN_QUEUE);
-        let mut resources: Vec<QuotaSpec> = Vec::new();
-        for &(name, nominal) in totals {
-            let resource = names.resources.intern(name);
-            resources.push(QuotaSpec {
-                resource,
-                nominal,
-                borrowing_limit: None,
-                lending_limit: None,
-            });
-        }
-        let group = ResourceGroupSpec {
-            // One group covers all resources, so that one flavor is assigned for all of them.
-            resources: resources.iter().map(|quota| quota.resource).collect(),
-            flavors: vec![FlavorQuotaSpec { flavor, resources }],
-        };
-        vec![
-            Event::Flavor(flavor, Some(FlavorSpec::default())),
-            Event::ClusterQueue(queue, Some(Box::new(agent_mode_queue(group)))),
-            Event::LocalQueue(
-                local_queue,
-                Some(LocalQueueInfo {
-                    queue,
-                    stopped: false,
-                    weight: FairSharingWeight::default(),
-                }),
-            ),
-        ]
+/// Sets the nominal quota of the internal queue: one amount per resource of the cluster.
+pub(crate) fn agent_mode_quota(names: &mut Names, totals: &[(&str, Amount)]) -> Vec<Event> {
+    let flavor = names.flavors.intern(THIN_QUEUE);
+    let queue = names.queues.intern(THIN_QUEUE);
+    let local_queue = names.local_queues.intern(THIN_QUEUE);
+    let mut resources: Vec<QuotaSpec> = Vec::new();
+    for &(name, nominal) in totals {
+        let resource = names.resources.intern(name);
+        resources.push(QuotaSpec { resource, nominal, borrowing_limit: None, lending_limit: None });
     }
+    let group = ResourceGroupSpec {
+        // One group covers all resources, so that one flavor is assigned for all of them.
+        resources: resources.iter().map(|quota| quota.resource).collect(),
+        flavors: vec![FlavorQuotaSpec { flavor, resources }],
+    };
+    vec![
+        Event::Flavor(flavor, Some(FlavorSpec::default())),
+        Event::ClusterQueue(queue, Some(Box::new(agent_mode_queue(group)))),
+        Event::LocalQueue(
+            local_queue,
+            Some(LocalQueueInfo { queue, stopped: false, weight: FairSharingWeight::default() }),
+        ),
+    ]
 }
 
 fn agent_mode_queue(group: ResourceGroupSpec) -> ClusterQueueInfo {

@@ -3,63 +3,70 @@
 //! Objects that passed no webhook get defaults here: an absent `whenCanPreempt` is TryNextFlavor, an absent policy is
 //! Never.
 
+use std::collections::BTreeMap;
+
 use crds::v1beta2::{self, ClusterQueuePreemption, FlavorFungibility};
+use engine::Names;
+use engine::ids::QueueId;
 use engine::spec::{
     BorrowWithinCohortSpec, ClusterQueueInfo, FlavorFungibilityPolicy, FlavorFungibilityPreference,
     FungibilitySpec, NamespaceSelector, PreemptionPolicy, PreemptionSpec, QueueingStrategy,
 };
-use engine::{Event, Names};
 
 use crate::admission_check::{check_bindings, check_rules};
-use crate::index::Index;
 use crate::indexed_objects::IndexedClusterQueue;
 use crate::resource_groups;
 use crate::selectors::selector;
 
-impl Index {
-    /// Enters a ClusterQueue.
-    pub fn cluster_queue(
+/// ClusterQueues.
+#[derive(Debug, Default)]
+pub(crate) struct ClusterQueues {
+    queues: BTreeMap<String, IndexedClusterQueue>,
+    /// Names of the engine's ids, for calls during a cycle.
+    names: BTreeMap<QueueId, String>,
+}
+
+impl ClusterQueues {
+    /// Stores a ClusterQueue, which is not ready yet. Returns its id and the one that was stored before.
+    pub(crate) fn enter(
         &mut self,
         names: &mut Names,
         name: &str,
         queue: Option<&v1beta2::ClusterQueue>,
-    ) -> Vec<Event> {
+    ) -> (QueueId, Option<IndexedClusterQueue>) {
         let id = names.queues.intern(name);
-        self.queue_names.entry(id).or_insert_with(|| name.to_owned());
-        let old = self.queues.remove(name);
-        let Some(queue) = queue else {
-            return vec![Event::ClusterQueue(id, None)];
+        self.names.entry(id).or_insert_with(|| name.to_owned());
+        let old = match queue {
+            Some(queue) => self.queues.insert(name.to_owned(), keep(names, queue)),
+            None => self.queues.remove(name),
         };
-        let kept = keep(names, queue);
-        // Uncovered resources do not count, so its pending Workloads have other requests now.
-        let covers_others = old.as_ref().is_none_or(|old| old.covered != kept.covered);
-        // Its pending Workloads leave their queue for variants now.
-        let has_policy = |queue: &IndexedClusterQueue| queue.concurrent_admission.is_some();
-        let makes_variants = has_policy(&kept) && !old.as_ref().is_some_and(has_policy);
-        if covers_others && self.config.ignore_uncovered_resources
-            || makes_variants && self.config.concurrent_admission
-        {
-            self.reenter.insert(name.to_owned());
-        }
-        self.queues.insert(name.to_owned(), kept);
-        // Read after the ClusterQueue is stored, because readiness depends on its bindings.
-        let ready = self.is_ready(name);
-        let Some(kept) = self.queues.get_mut(name) else {
-            return Vec::new();
-        };
-        kept.spec.ready = ready;
-        vec![Event::ClusterQueue(id, Some(Box::new(kept.spec.clone())))]
+        (id, old)
     }
 
-    /// Returns an event for the ClusterQueue if its readiness changed.
-    pub(crate) fn readiness_event(&mut self, names: &mut Names, name: &str) -> Option<Event> {
-        let ready = self.is_ready(name);
+    pub(crate) fn get(&self, name: &str) -> Option<&IndexedClusterQueue> {
+        self.queues.get(name)
+    }
+
+    pub(crate) fn names(&self) -> impl Iterator<Item = &String> {
+        self.queues.keys()
+    }
+
+    /// The name of a queue that was entered once.
+    pub(crate) fn name(&self, id: QueueId) -> Option<&str> {
+        self.names.get(&id).map(String::as_str)
+    }
+
+    /// Names of the queues to which a check is bound.
+    pub(crate) fn using(&self, check: &str) -> Vec<String> {
+        let using = self.queues.iter().filter(|(_, queue)| queue.uses(check));
+        using.map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Sets whether a queue is ready. Returns its spec if that is news.
+    pub(crate) fn set_ready(&mut self, name: &str, ready: bool) -> Option<ClusterQueueInfo> {
         let queue = self.queues.get_mut(name)?;
-        if queue.spec.ready == ready {
-            return None;
-        }
-        queue.spec.ready = ready;
-        Some(Event::ClusterQueue(names.queues.intern(name), Some(Box::new(queue.spec.clone()))))
+        let news = std::mem::replace(&mut queue.spec.ready, ready) != ready;
+        news.then(|| queue.spec.clone())
     }
 }
 

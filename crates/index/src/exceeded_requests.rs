@@ -12,41 +12,37 @@ use crds::{
 use crate::{
     amount::{from_nanos, quantity},
     config::IndexConfig,
-    index::Index,
+    namespace::PodDefaultsTable,
     requests::{
         ExactAmounts,
         pod_requests::{PodDefaults, pod_requests},
     },
-    workload::pod_defaults,
 };
 
-impl Index {
-    /// What a pod of a namespace requests beyond the quota of its pod set, as text; `None` if nothing. The amount of a resource is what was
-    /// assigned, or else what the API server would make of the template today.
-    #[must_use]
-    pub fn exceeded_requests(
-        &self,
-        namespace: &str,
-        pod: &PodSpec,
-        (template, assigned): (&PodSpec, Option<&PodSetAssignment>),
-    ) -> Option<String> {
-        // A group has thousands of pods of one template.
-        if requests_alike(pod, template) {
-            return None;
-        }
-        let mut quota = pod_requests(template, pod_defaults(self, namespace, Some(template)));
-        quota.extend(assigned.map(|one| assigned_to_pod(one, &self.config)).unwrap_or_default());
-        let of_role = |name: &str| quota.get(name).copied().unwrap_or_default();
-        let text = |name: &str, nanos| quantity(name, from_nanos(name, nanos)).to_string();
-        // The API server has completed the pod when it was created.
-        let requests = pod_requests(pod, PodDefaults::default());
-        let exceeded = requests.iter().filter(|(name, amount)| **amount > of_role(name));
-        let named = exceeded.map(|(name, amount)| {
-            format!("{name} {} instead of {}", text(name, *amount), text(name, of_role(name)))
-        });
-        let named: Vec<String> = named.collect();
-        (!named.is_empty()).then(|| named.join(", "))
+/// What a pod of a namespace requests beyond the quota of its pod set, as text; `None` if nothing. The amount of a resource is what was
+/// assigned, or else what the API server would make of the template today.
+pub(crate) fn exceeded_requests(
+    (config, defaults): (&IndexConfig, &PodDefaultsTable),
+    namespace: &str,
+    pod: &PodSpec,
+    (template, assigned): (&PodSpec, Option<&PodSetAssignment>),
+) -> Option<String> {
+    // A group has thousands of pods of one template.
+    if requests_alike(pod, template) {
+        return None;
     }
+    let mut quota = pod_requests(template, defaults.of_pod(namespace, Some(template)));
+    quota.extend(assigned.map(|one| assigned_to_pod(one, config)).unwrap_or_default());
+    let of_role = |name: &str| quota.get(name).copied().unwrap_or_default();
+    let text = |name: &str, nanos| quantity(name, from_nanos(name, nanos)).to_string();
+    // The API server has completed the pod when it was created.
+    let requests = pod_requests(pod, PodDefaults::default());
+    let exceeded = requests.iter().filter(|(name, amount)| **amount > of_role(name));
+    let named = exceeded.map(|(name, amount)| {
+        format!("{name} {} instead of {}", text(name, *amount), text(name, of_role(name)))
+    });
+    let named: Vec<String> = named.collect();
+    (!named.is_empty()).then(|| named.join(", "))
 }
 
 /// Whether two pods have the same requests and limits, container by container.
@@ -80,7 +76,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::config::ResourceTransformation;
+    use crate::{config::ResourceTransformation, index::Index};
 
     fn spec(fields: &Value) -> PodSpec {
         serde_json::from_value(fields.clone()).expect("a pod spec")

@@ -4,14 +4,12 @@
 //! engine's terms, for node packing. Source: docs/reference/dispatch.md §3-4, docs/reference/kueue.md §7.7.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use crds::meta;
 use crds::v1beta2::{Admission, PodSet, PodSetAssignment};
 use dispatch::AssignedPodSet;
-use engine::CycleEntry;
 
-use crate::index::Index;
+use crate::resource_flavor::Flavors;
 use crate::selectors;
 
 /// Additions of the flavors of one pod set, in the API's terms.
@@ -54,28 +52,15 @@ pub fn assigned_pod_set(added: &FlavorInfo) -> AssignedPodSet {
     }
 }
 
-impl Index {
-    /// The dispatch request of a head: MultiKueueConfig, requests, and additions of its flavors. `None` if its queue
-    /// does not dispatch. Needs no tables of names, which the engine borrows during a cycle.
-    #[must_use]
-    pub fn dispatch_request(
-        &self,
-        entry: &CycleEntry,
-    ) -> Option<(&str, &Arc<dispatch::WorkloadRequest>, Vec<AssignedPodSet>)> {
-        let config = self.multi_kueue_config(self.queue_names.get(&entry.queue)?)?;
-        let request = self.request(entry.workload)?;
-        Some((config, request, self.assigned_pod_sets(&entry.assignment.pod_sets)))
-    }
-
+impl Flavors {
     /// Additions of an assignment's flavors, by pod set. A deleted flavor adds nothing.
-    #[must_use]
-    pub fn assigned_pod_sets(
+    pub(crate) fn assigned_pod_sets(
         &self,
         pod_sets: &[engine::PodSetFlavorAssignment],
     ) -> Vec<AssignedPodSet> {
         let one = |pod_set: &engine::PodSetFlavorAssignment| {
             let ids = pod_set.flavor_assignments.iter().map(|choice| choice.flavor);
-            let flavors = ids.filter_map(|id| self.flavor_names.get(&id)).map(String::as_str);
+            let flavors = ids.filter_map(|id| self.name(id));
             assigned_pod_set(&self.sum_flavors("", pod_set.count, flavors))
         };
         pod_sets.iter().map(one).collect()
@@ -83,8 +68,11 @@ impl Index {
 
     /// Additions of a recorded admission's flavors, in the engine's terms. An elastic Workload that has shrunk has fewer pods than
     /// were admitted.
-    #[must_use]
-    pub fn admitted_pod_sets(&self, admission: &Admission, sets: &[PodSet]) -> Vec<AssignedPodSet> {
+    pub(crate) fn admitted_pod_sets(
+        &self,
+        admission: &Admission,
+        sets: &[PodSet],
+    ) -> Vec<AssignedPodSet> {
         let count = |name: &str| {
             let set = sets.iter().find(|set| set.name == name);
             set.map_or(i64::MAX, |set| i64::from(set.count.unwrap_or(1)))
@@ -116,7 +104,7 @@ impl Index {
         names.sort_unstable();
         names.dedup();
         let mut added = FlavorInfo { name: name.to_owned(), count, ..FlavorInfo::default() };
-        for flavor in names.into_iter().filter_map(|name| self.flavors.get(name)) {
+        for flavor in names.into_iter().filter_map(|name| self.get(name)) {
             if let Some(clusters) = &flavor.clusters {
                 added.bind(clusters);
             }
@@ -139,8 +127,7 @@ mod tests {
     use engine::Names;
     use serde_json::json;
 
-    use super::*;
-    use crate::IndexConfig;
+    use crate::{Index, IndexConfig};
 
     #[test]
     fn flavors_bind_pod_sets_to_the_clusters_that_all_of_them_name() {

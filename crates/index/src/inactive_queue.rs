@@ -6,47 +6,40 @@
 use crds::names::reasons;
 use crds::v1beta2::Workload;
 
-use crate::index::Index;
+use crate::active_condition::QueueActiveCondition;
+use crate::config::IndexConfig;
+use crate::indexed_objects::IndexedLocalQueue;
 use crate::workload::admission_gates;
 
 /// How the message begins that names admission gates.
 pub const GATED_BY: &str = "Admission is gated by: ";
 
-impl Index {
-    /// The message that names the admission gates of a Workload; `None` without gates, and in agent mode.
-    #[must_use]
-    pub fn gate_message(&self, workload: &Workload) -> Option<String> {
-        let gates = admission_gates(&self.config, workload);
-        let gates = gates.filter(|_| !self.config.has_internal_queue())?;
-        Some(format!("{GATED_BY}{gates}"))
-    }
+/// The message that names the admission gates of a Workload; `None` without gates, and in agent mode.
+pub(crate) fn gate_message(config: &IndexConfig, workload: &Workload) -> Option<String> {
+    let gates = admission_gates(config, workload);
+    let gates = gates.filter(|_| !config.has_internal_queue())?;
+    Some(format!("{GATED_BY}{gates}"))
+}
 
-    /// Reason and message of admission gates, else of a missing or inactive queue; `None` if both queues are active, and in
-    /// agent mode.
-    #[must_use]
-    pub fn blocker(&self, workload: &Workload) -> Option<(&'static str, String)> {
-        if self.config.has_internal_queue() {
-            return None;
+/// Reason and message of a missing or inactive queue; `None` if both queues are active. `cluster_queue` has the condition of one.
+pub(crate) fn inactive_queue(
+    name: &str,
+    queue: Option<&IndexedLocalQueue>,
+    cluster_queue: impl FnOnce(&str) -> Option<QueueActiveCondition>,
+) -> Option<(&'static str, String)> {
+    let Some(queue) = queue else {
+        return Some((reasons::MISCONFIGURED, format!("LocalQueue {name} doesn't exist")));
+    };
+    if queue.stopped {
+        return Some((reasons::SUSPENDED, format!("LocalQueue {name} is inactive")));
+    }
+    let target = &queue.cluster_queue;
+    match cluster_queue(target) {
+        None => Some((reasons::MISCONFIGURED, format!("ClusterQueue {target} doesn't exist"))),
+        Some(one) if !one.active => {
+            Some((reasons::SUSPENDED, format!("ClusterQueue {target} is inactive")))
         }
-        if let Some(message) = self.gate_message(workload) {
-            return Some((reasons::ADMISSION_GATED, message));
-        }
-        let namespace = workload.metadata.namespace.as_deref().unwrap_or_default();
-        let name = &workload.spec.queue_name;
-        let Some(queue) = self.local_queues.get(&format!("{namespace}/{name}")) else {
-            return Some((reasons::MISCONFIGURED, format!("LocalQueue {name} doesn't exist")));
-        };
-        if queue.stopped {
-            return Some((reasons::SUSPENDED, format!("LocalQueue {name} is inactive")));
-        }
-        let target = &queue.cluster_queue;
-        match self.active_condition(target) {
-            None => Some((reasons::MISCONFIGURED, format!("ClusterQueue {target} doesn't exist"))),
-            Some(one) if !one.active => {
-                Some((reasons::SUSPENDED, format!("ClusterQueue {target} is inactive")))
-            }
-            Some(_) => None,
-        }
+        Some(_) => None,
     }
 }
 
@@ -56,7 +49,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::config::IndexConfig;
+    use crate::index::Index;
 
     fn from<T: serde::de::DeserializeOwned>(value: Value) -> T {
         serde_json::from_value(value).expect("an object")

@@ -3,17 +3,15 @@
 //! It stores no API object. It stores a small record per Workload; the engine stores the rest. Tables are ordered by
 //! name, so events about several objects have the same order every time.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use engine::ids::{FlavorId, QueueId};
-use k8s_openapi::api::core::v1::LimitRange;
-
+use crate::admission_check::AdmissionChecks;
+use crate::cluster_queue::ClusterQueues;
 use crate::config::IndexConfig;
-use crate::indexed_objects::{IndexedCheck, IndexedClusterQueue, IndexedFlavor, IndexedLocalQueue};
+use crate::local_queue::LocalQueues;
 use crate::metric_labels::LabelSets;
-use crate::namespace::AffectedWorkloads;
-use crate::requests::OwnedExactAmounts;
-use crate::requests::limit_ranges::NamespaceLimits;
+use crate::namespace::{AffectedWorkloads, PodDefaultsTable};
+use crate::resource_flavor::Flavors;
 use crate::workload::indexed_workload::IndexedWorkloads;
 
 /// The index of API objects: converts objects to the engine's events.
@@ -23,22 +21,13 @@ use crate::workload::indexed_workload::IndexedWorkloads;
 #[derive(Debug, Default)]
 pub struct Index {
     pub(crate) config: IndexConfig,
-    /// LimitRanges by namespace and name, and their summary per namespace.
-    pub(crate) limit_ranges: BTreeMap<String, BTreeMap<String, LimitRange>>,
-    pub(crate) namespace_limits: BTreeMap<String, NamespaceLimits>,
-    /// Overheads of RuntimeClasses.
-    pub(crate) runtime_class_overheads: BTreeMap<String, OwnedExactAmounts>,
-    pub(crate) flavors: BTreeMap<String, IndexedFlavor>,
-    pub(crate) topologies: BTreeSet<String>,
-    pub(crate) checks: BTreeMap<String, IndexedCheck>,
-    pub(crate) queues: BTreeMap<String, IndexedClusterQueue>,
-    /// LocalQueues by `namespace/name`.
-    pub(crate) local_queues: BTreeMap<String, IndexedLocalQueue>,
+    pub(crate) pod_defaults: PodDefaultsTable,
+    pub(crate) flavors: Flavors,
+    pub(crate) checks: AdmissionChecks,
+    pub(crate) queues: ClusterQueues,
+    pub(crate) local_queues: LocalQueues,
     pub(crate) records: IndexedWorkloads,
     pub(crate) label_sets: LabelSets,
-    /// Names of the engine's ids, for calls during a cycle.
-    pub(crate) flavor_names: BTreeMap<FlavorId, String>,
-    pub(crate) queue_names: BTreeMap<QueueId, String>,
     /// ClusterQueues whose Workloads have to be entered again.
     pub(crate) reenter: BTreeSet<String>,
 }
@@ -55,9 +44,7 @@ impl Index {
     /// makes variants now, if `concurrent_admission` is set.
     pub fn take_workloads_to_reenter(&mut self) -> AffectedWorkloads {
         let changed = std::mem::take(&mut self.reenter);
-        let queues = self.local_queues.iter();
-        let named = queues.filter(|(_, queue)| changed.contains(&queue.cluster_queue));
-        let named: BTreeSet<String> = named.map(|(key, _)| key.clone()).collect();
+        let named = self.local_queues.of_cluster_queues(&changed);
         if named.is_empty() {
             AffectedWorkloads::None
         } else {

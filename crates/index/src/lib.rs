@@ -1,7 +1,7 @@
 //! Conversion of API objects to inputs of the engine and of dispatch, and of decisions to statuses.
 //!
-//! * [`Index`] takes objects: one method per kind, which returns the engine's events. It stores the fields that later
-//!   objects are read against (flavors, checks, LimitRanges) and answers questions about queues.
+//! * [`Index`] takes objects: one method per kind, which returns the engine's events. It is composed of tables, each of which owns the fields
+//!   of its kinds that later objects are read against (flavors, checks, queues, LimitRanges), and answers questions about queues.
 //! * [`status`] takes decisions: each transition of a Workload is a function from one status to the next.
 //! * [`gauges`] are the numbers of queues and Cohorts for metrics.
 //! * [`local_queue_usage`] reads and writes what LocalQueues consumed under admission fair sharing.
@@ -18,6 +18,7 @@ mod capacity_report;
 mod cluster_affinity;
 mod cluster_queue;
 mod config;
+mod entered_objects;
 mod epoch;
 mod exceeded_requests;
 mod flavor_info;
@@ -32,6 +33,7 @@ mod metric_labels;
 mod namespace;
 mod node;
 mod node_capacity;
+mod questions;
 pub mod queue_status;
 mod quota_report;
 mod requests;

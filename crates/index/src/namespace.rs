@@ -5,11 +5,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crds::pod::PodSpec;
 use engine::{Event, Names};
 use k8s_openapi::api::{core::v1::LimitRange, node::v1::RuntimeClass};
 
-use crate::index::Index;
-use crate::requests::limit_ranges::{amounts, summarize};
+use crate::requests::{
+    OwnedExactAmounts,
+    limit_ranges::{NamespaceLimits, amounts, summarize},
+    pod_requests::PodDefaults,
+};
 use crate::selectors;
 
 /// Workloads that the caller must enter again.
@@ -25,19 +29,28 @@ pub enum AffectedWorkloads {
     OfRuntimeClass(String),
 }
 
-impl Index {
-    /// Enters a namespace.
-    pub fn namespace(
-        &mut self,
-        names: &mut Names,
-        name: &str,
-        labels: Option<&BTreeMap<String, String>>,
-    ) -> Vec<Event> {
-        vec![Event::Namespace(names.namespaces.intern(name), labels.map(selectors::pairs))]
-    }
+/// Enters a namespace.
+pub(crate) fn namespace_event(
+    names: &mut Names,
+    name: &str,
+    labels: Option<&BTreeMap<String, String>>,
+) -> Event {
+    Event::Namespace(names.namespaces.intern(name), labels.map(selectors::pairs))
+}
 
+/// LimitRanges and overheads: what completes the requests of pods.
+#[derive(Debug, Default)]
+pub(crate) struct PodDefaultsTable {
+    /// LimitRanges by namespace and name, and their summary per namespace.
+    limit_ranges: BTreeMap<String, BTreeMap<String, LimitRange>>,
+    namespace_limits: BTreeMap<String, NamespaceLimits>,
+    /// Overheads of RuntimeClasses.
+    overheads: BTreeMap<String, OwnedExactAmounts>,
+}
+
+impl PodDefaultsTable {
     /// Enters a LimitRange.
-    pub fn limit_range(
+    pub(crate) fn limit_range(
         &mut self,
         namespace: &str,
         name: &str,
@@ -66,18 +79,31 @@ impl Index {
     }
 
     /// Enters a RuntimeClass.
-    pub fn runtime_class(&mut self, name: &str, class: Option<&RuntimeClass>) -> AffectedWorkloads {
+    pub(crate) fn runtime_class(
+        &mut self,
+        name: &str,
+        class: Option<&RuntimeClass>,
+    ) -> AffectedWorkloads {
         let overhead = class.and_then(|class| class.overhead.as_ref());
         let fixed = amounts(overhead.and_then(|overhead| overhead.pod_fixed.as_ref()));
         let old = match fixed.is_empty() {
-            true => self.runtime_class_overheads.remove(name),
-            false => self.runtime_class_overheads.insert(name.to_owned(), fixed.clone()),
+            true => self.overheads.remove(name),
+            false => self.overheads.insert(name.to_owned(), fixed.clone()),
         };
         // Only the overhead of a RuntimeClass counts in requests.
         if old.unwrap_or_default() == fixed {
             return AffectedWorkloads::None;
         }
         AffectedWorkloads::OfRuntimeClass(name.to_owned())
+    }
+
+    /// What completes the requests of pods of a namespace.
+    pub(crate) fn of_pod(&self, namespace: &str, pod: Option<&PodSpec>) -> PodDefaults<'_> {
+        let class = pod.and_then(|pod| pod.runtime_class_name.as_ref());
+        PodDefaults {
+            limits: self.namespace_limits.get(namespace),
+            overhead: class.and_then(|class| self.overheads.get(class)),
+        }
     }
 }
 
@@ -86,11 +112,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::config::IndexConfig;
 
     #[test]
     fn a_changed_limit_range_affects_its_namespace() {
-        let mut index = Index::new(IndexConfig::default());
+        let mut index = PodDefaultsTable::default();
         let range = |cpu: &str| -> LimitRange {
             let limits = json!([{"type": "Container", "default": {"cpu": cpu}}]);
             serde_json::from_value(json!({"spec": {"limits": limits}})).expect("a LimitRange")
@@ -110,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_changed_runtime_class_overhead_affects_its_workloads() {
-        let mut index = Index::new(IndexConfig::default());
+        let mut index = PodDefaultsTable::default();
         let class: RuntimeClass = serde_json::from_value(json!({
             "handler": "kata", "overhead": {"podFixed": {"cpu": "250m"}},
         }))

@@ -7,7 +7,6 @@ use engine::ids::ResourceId;
 use engine::topology::TopologyNodeSpec;
 use engine::{Amount, Event, Names};
 
-use crate::index::Index;
 use crate::selectors;
 
 /// A Node, and what pods take of it for which no topology assignment accounts.
@@ -27,26 +26,19 @@ pub struct NodeWithUsage<'a> {
     pub leaving: &'a BTreeMap<String, Amount>,
 }
 
-impl Index {
-    /// Enters a Node; `None` if it is gone.
-    pub fn node(
-        &self,
-        names: &mut Names,
-        name: &str,
-        node: Option<&NodeWithUsage<'_>>,
-    ) -> Vec<Event> {
-        let id = names.nodes.intern(name);
-        let spec = node.map(|node| TopologyNodeSpec {
-            name: name.into(),
-            labels: selectors::pairs(node.labels),
-            taints: selectors::taints(node.taints),
-            usable: node.usable,
-            allocatable: amounts(names, node.allocatable),
-            foreign: amounts(names, node.foreign),
-            leaving: amounts(names, node.leaving),
-        });
-        vec![Event::Node(id, spec)]
-    }
+/// Enters a Node; `None` if it is gone.
+pub(crate) fn node_event(names: &mut Names, name: &str, node: Option<&NodeWithUsage<'_>>) -> Event {
+    let id = names.nodes.intern(name);
+    let spec = node.map(|node| TopologyNodeSpec {
+        name: name.into(),
+        labels: selectors::pairs(node.labels),
+        taints: selectors::taints(node.taints),
+        usable: node.usable,
+        allocatable: amounts(names, node.allocatable),
+        foreign: amounts(names, node.foreign),
+        leaving: amounts(names, node.leaving),
+    });
+    Event::Node(id, spec)
 }
 
 fn amounts(names: &mut Names, all: &BTreeMap<String, Amount>) -> Vec<(ResourceId, Amount)> {

@@ -70,7 +70,7 @@ impl ClusterQueueCounts {
     pub fn count(index: &Index, engine: &Engine, cluster_queue: &str) -> Self {
         let mut counts = Self::default();
         // The engine also knows ClusterQueues that only a LocalQueue or Workload names.
-        if !index.queues.contains_key(cluster_queue) {
+        if index.queues.get(cluster_queue).is_none() {
             return counts;
         }
         let Some(queue) = engine.names().queues.get(cluster_queue) else {

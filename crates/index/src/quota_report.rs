@@ -15,7 +15,7 @@ const MOST_ENTRIES: usize = 1024;
 pub fn quota_report(index: &Index, engine: &Engine) -> Vec<FlavorCapacity> {
     let names = engine.names();
     let is_active = |name: &str| index.active_condition(name).is_some_and(|one| one.active);
-    let active = index.queues.keys().filter(|name| is_active(name));
+    let active = index.queues.names().filter(|name| is_active(name));
     let queues = active.filter_map(|name| Some((name, names.queues.get(name)?)));
     let entries = queues.flat_map(|(name, id)| {
         let in_api = |one: QueueQuota| {

@@ -1,28 +1,52 @@
 //! ResourceFlavors and Topologies. Source: docs/reference/kueue.md §1.4, docs/reference/dispatch.md §3.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use crds::names::annotations::CLUSTERS;
 use crds::v1beta2::{ResourceFlavor, Topology};
+use engine::ids::FlavorId;
 use engine::spec::FlavorSpec;
 use engine::topology::TopologyLevels;
 use engine::{Event, Names};
 
-use crate::index::Index;
 use crate::indexed_objects::IndexedFlavor;
 use crate::selectors;
 
-impl Index {
+/// ResourceFlavors and Topologies.
+#[derive(Debug, Default)]
+pub(crate) struct Flavors {
+    flavors: BTreeMap<String, IndexedFlavor>,
+    topologies: BTreeSet<String>,
+    /// Names of the engine's ids, for calls during a cycle.
+    names: BTreeMap<FlavorId, String>,
+}
+
+impl Flavors {
+    pub(crate) fn get(&self, name: &str) -> Option<&IndexedFlavor> {
+        self.flavors.get(name)
+    }
+
+    /// The name of a flavor that was entered once.
+    pub(crate) fn name(&self, id: FlavorId) -> Option<&str> {
+        self.names.get(&id).map(String::as_str)
+    }
+
+    pub(crate) fn has_topology(&self, name: &str) -> bool {
+        self.topologies.contains(name)
+    }
+
     /// Enters a ResourceFlavor.
-    pub fn resource_flavor(
+    pub(crate) fn resource_flavor(
         &mut self,
         names: &mut Names,
         name: &str,
         flavor: Option<&ResourceFlavor>,
-    ) -> Vec<Event> {
+    ) -> Event {
         let id = names.flavors.intern(name);
-        self.flavor_names.entry(id).or_insert_with(|| name.to_owned());
+        self.names.entry(id).or_insert_with(|| name.to_owned());
         let Some(flavor) = flavor else {
             self.flavors.remove(name);
-            return vec![Event::Flavor(id, None)];
+            return Event::Flavor(id, None);
         };
         let topology = flavor.spec.topology_name.as_deref();
         let spec = FlavorSpec {
@@ -38,24 +62,24 @@ impl Index {
             clusters: bound_clusters(flavor),
         };
         self.flavors.insert(name.to_owned(), kept);
-        vec![Event::Flavor(id, Some(spec))]
+        Event::Flavor(id, Some(spec))
     }
 
     /// Enters a Topology.
-    pub fn topology(
+    pub(crate) fn topology(
         &mut self,
         names: &mut Names,
         name: &str,
         topology: Option<&Topology>,
-    ) -> Vec<Event> {
+    ) -> Event {
         let id = names.topologies.intern(name);
         let Some(topology) = topology else {
             self.topologies.remove(name);
-            return vec![Event::Topology(id, None)];
+            return Event::Topology(id, None);
         };
         self.topologies.insert(name.to_owned());
         let levels = topology.spec.levels.iter().map(|level| level.node_label.as_str().into());
-        vec![Event::Topology(id, Some(TopologyLevels { levels: levels.collect() }))]
+        Event::Topology(id, Some(TopologyLevels { levels: levels.collect() }))
     }
 }
 

@@ -6,7 +6,6 @@ use engine::spec::{self, CohortInfo, FairSharingWeight};
 use engine::{Event, Names};
 
 use crate::amount::amount;
-use crate::index::Index;
 
 pub(crate) fn groups(names: &mut Names, groups: &[ResourceGroup]) -> Vec<spec::ResourceGroupSpec> {
     groups.iter().map(|one| group(names, one)).collect()
@@ -48,16 +47,14 @@ pub(crate) fn cohort_name(name: &str) -> Option<&str> {
     (!name.is_empty()).then_some(name)
 }
 
-impl Index {
-    /// Enters a Cohort.
-    pub fn cohort(&mut self, names: &mut Names, name: &str, cohort: Option<&Cohort>) -> Vec<Event> {
-        let spec = cohort.map(|cohort| CohortInfo {
-            parent: cohort_name(&cohort.spec.parent_name).map(|name| names.cohorts.intern(name)),
-            groups: groups(names, &cohort.spec.resource_groups),
-            weight: weight(cohort.spec.fair_sharing.as_ref()),
-        });
-        vec![Event::Cohort(names.cohorts.intern(name), spec)]
-    }
+/// Enters a Cohort.
+pub(crate) fn cohort_event(names: &mut Names, name: &str, cohort: Option<&Cohort>) -> Event {
+    let spec = cohort.map(|cohort| CohortInfo {
+        parent: cohort_name(&cohort.spec.parent_name).map(|name| names.cohorts.intern(name)),
+        groups: groups(names, &cohort.spec.resource_groups),
+        weight: weight(cohort.spec.fair_sharing.as_ref()),
+    });
+    Event::Cohort(names.cohorts.intern(name), spec)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! transition without a change returns an equal status, and nothing is written. Source: docs/reference/kueue.md §2.1
 //! to §2.6; the texts of conditions are Kueue's.
 
-mod admission;
+pub(crate) mod admission;
 mod admitted;
 mod admitted_on_cluster;
 mod check_states;

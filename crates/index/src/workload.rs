@@ -20,7 +20,6 @@ mod variant;
 mod workload_request;
 mod workload_slice;
 
-pub(crate) use self::pod_sets::pod_defaults;
 pub(crate) use self::queue_eligibility::admission_gates;
 pub use self::run_time::{FinishedRun, finished_run, run_time_group};
 pub use self::workload_request::job_kind;
@@ -175,7 +174,7 @@ impl Index {
     }
 
     fn pod_sets<'a>(&'a self, workload: &'a Workload) -> CountedPodSets<'a> {
-        CountedPodSets::read(self, workload, self.covered(workload))
+        CountedPodSets::read((&self.config, &self.pod_defaults), workload, self.covered(workload))
     }
 
     /// Covered resources of the queue, if uncovered ones are ignored and the queue is known. In agent mode nothing is
@@ -186,8 +185,7 @@ impl Index {
         if !self.config.ignore_uncovered_resources || self.config.has_internal_queue() {
             return None;
         }
-        let target = self.cluster_queue_of(key_of(workload).0, &workload.spec.queue_name)?;
-        self.queues.get(target).map(|queue| &queue.covered)
+        self.queue_of(workload).map(|queue| &queue.covered)
     }
 
     fn local_queue_key(&self, workload: &Workload) -> Option<String> {

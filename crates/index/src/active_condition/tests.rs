@@ -218,5 +218,5 @@ fn a_queue_dispatches_through_its_multi_kueue_check() {
     assert_eq!(index.multi_kueue_config("q"), Some("config"));
     assert_eq!(index.multi_kueue_check("q"), Some("mk"));
     assert_eq!((index.multi_kueue_config("plain"), index.multi_kueue_config("none")), (None, None));
-    assert!(index.is_multi_kueue("mk") && !index.is_multi_kueue("other"));
+    assert!(index.checks.is_multi_kueue("mk") && !index.checks.is_multi_kueue("other"));
 }

@@ -3,29 +3,28 @@
 use crds::names::labels::HOSTNAME;
 use crds::v1beta1;
 use crds::v1beta2::{Admission, PodSetAssignment, TopologyAssignment};
+use dispatch::WorkloadRequest;
 use engine::spec::PodSetAdmission;
 use engine::{AssignedTopology, CycleEntry, Engine};
 
 use super::admitted::PENDING;
 use super::topology::PodSetTopology;
 use crate::amount::quantity;
-use crate::index::Index;
 
-impl Index {
-    /// The `status.admission` of a cycle entry.
-    ///
-    /// The pod sets of an unknown Workload have no names, so it has no assignments.
-    #[must_use]
-    pub fn admission(&self, engine: &Engine, entry: &CycleEntry) -> Admission {
-        let names = engine.names();
-        let pod_sets = self.request(entry.workload).map_or(&[][..], |one| &one.pod_sets);
-        let all = pod_sets.iter().zip(&entry.assignment.pod_sets);
-        Admission {
-            cluster_queue: names.queues.name(entry.queue).to_owned(),
-            pod_set_assignments: all
-                .map(|(pods, one)| assignment(engine, &pods.name, one))
-                .collect(),
-        }
+/// The `status.admission` of a cycle entry.
+///
+/// The pod sets of an unknown Workload have no names, so it has no assignments.
+pub(crate) fn admission(
+    engine: &Engine,
+    entry: &CycleEntry,
+    request: Option<&WorkloadRequest>,
+) -> Admission {
+    let names = engine.names();
+    let pod_sets = request.map_or(&[][..], |one| &one.pod_sets);
+    let all = pod_sets.iter().zip(&entry.assignment.pod_sets);
+    Admission {
+        cluster_queue: names.queues.name(entry.queue).to_owned(),
+        pod_set_assignments: all.map(|(pods, one)| assignment(engine, &pods.name, one)).collect(),
     }
 }
 

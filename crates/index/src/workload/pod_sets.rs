@@ -13,7 +13,7 @@ use engine::topology::{TopologyMode, TopologyRequest};
 use super::template_hash;
 use crate::amount::{from_nanos, quantity};
 use crate::config::IndexConfig;
-use crate::index::Index;
+use crate::namespace::PodDefaultsTable;
 use crate::requests::effective_requests::{EffectiveRequests, effective};
 use crate::requests::pod_requests::{PodDefaults, pod_requests};
 use crate::requests::{ExactAmounts, problems};
@@ -45,21 +45,21 @@ pub(super) struct CountedPodSet<'a> {
 impl<'a> CountedPodSets<'a> {
     /// Reads the pod sets. With `covered`, other resources do not count.
     pub(super) fn read(
-        index: &'a Index,
+        (config, defaults): (&'a IndexConfig, &'a PodDefaultsTable),
         workload: &'a Workload,
         covered: Option<&BTreeSet<String>>,
     ) -> Self {
         let namespace = workload.metadata.namespace.as_deref().unwrap_or_default();
         let one = |pod_set: &'a PodSet| {
             let pod = pod_set.template.spec.as_deref();
-            let defaults = pod_defaults(index, namespace, pod);
+            let defaults = defaults.of_pod(namespace, pod);
             let real = pod.map(|pod| pod_requests(pod, defaults)).unwrap_or_default();
-            let mut counted = effective(real.clone(), &index.config);
+            let mut counted = effective(real.clone(), config);
             // Only quota ignores other resources; nodes have to provide them (`node_requests`).
             if let Some(covered) = covered {
                 counted.retain(|name, _| covered.contains(name.as_ref()));
             }
-            let gone = i64::from(index.config.reclaimable(workload, &pod_set.name));
+            let gone = i64::from(config.reclaimable(workload, &pod_set.name));
             // A count below the reclaimable pods, e.g. after a scale-down, leaves no pods.
             let count = (i64::from(pod_set.count.unwrap_or(1)) - gone).max(0);
             CountedPodSet {
@@ -156,19 +156,6 @@ fn selection_of_pods(one: &CountedPodSet<'_>, workload: &Workload) -> NodeSelect
 fn claims_devices(pod: &PodSpec) -> bool {
     let claims = pod.rest.get("resourceClaims").and_then(|claims| claims.as_array());
     claims.is_some_and(|claims| !claims.is_empty())
-}
-
-/// What completes the requests of pods of a namespace.
-pub(crate) fn pod_defaults<'a>(
-    index: &'a Index,
-    namespace: &str,
-    pod: Option<&PodSpec>,
-) -> PodDefaults<'a> {
-    let class = pod.and_then(|pod| pod.runtime_class_name.as_ref());
-    PodDefaults {
-        limits: index.namespace_limits.get(namespace),
-        overhead: class.and_then(|class| index.runtime_class_overheads.get(class)),
-    }
 }
 
 /// The topology request of a pod set: one slice level, or several layers.

@@ -580,7 +580,7 @@ fn an_assignment_adds_labels_and_tolerations() {
         fixture.index.admitted_pod_sets(&recorded, &sets)[0].count
     };
     assert_eq!((shrunk(2), shrunk(5)), (2, 3));
-    let added = fixture.index.flavor_info(&recorded);
+    let added = fixture.index.flavors.flavor_info(&recorded);
     let added = added.first().expect("a pod set");
     assert_eq!((&*added.name, added.labels.get("pool").map(|pool| &**pool)), ("main", Some("f")));
 }
