@@ -57,7 +57,7 @@ impl Engine {
         let nodes = nodes.filter(|&node| !tree.is_in_cohort_cycle(node)).collect();
         let (sums, _) = SubtreeUsage::below(tree, &nodes);
         let named = |(slot, &amount): (usize, &Amount)| {
-            let (flavor, resource) = tree.pair(Slot::from(slot));
+            let (flavor, resource) = tree.flavor_and_resource(Slot::from(slot));
             (amount != Amount::ZERO).then_some((flavor, resource, amount))
         };
         let sums = cohorts.iter().map(|cohort| node(cohort).and_then(|node| sums.get(&node)));

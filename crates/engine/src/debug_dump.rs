@@ -32,7 +32,7 @@ impl Engine {
 fn quota_lines(names: &Names, quota: &QuotaLayer, node: NodeId, lines: &mut BTreeSet<String>) {
     let kind = if quota.tree().node(node).queue.is_some() { "queue" } else { "cohort" };
     for (slot, cell) in quota.tree().row(node).iter().enumerate() {
-        let (flavor, resource) = quota.tree().pair(Slot::from(slot));
+        let (flavor, resource) = quota.tree().flavor_and_resource(Slot::from(slot));
         let numbers = [cell.usage, cell.subtree, cell.local].map(|amount| amount.0);
         // A slot that was ever named has a cell in every node; zeros would differ between engines.
         if numbers != [0; 3] {

@@ -22,8 +22,10 @@ pub(crate) fn dequeue(queues: &mut QueueLayer, workloads: &mut WorkloadLayer, id
     let Some(queue) = workload.queue else {
         return;
     };
-    if matches!(workload.place, QueuePosition::Pending { .. } | QueuePosition::Inadmissible { .. })
-    {
+    if matches!(
+        workload.position,
+        QueuePosition::Pending { .. } | QueuePosition::Inadmissible { .. }
+    ) {
         queues.change_pending(queue, |pending| pending.remove(id, workloads));
     }
 }

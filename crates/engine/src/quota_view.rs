@@ -32,7 +32,7 @@ impl Engine {
         let row = tree.row(node).iter().enumerate();
         let quota = row.map(|(slot, cell)| {
             let slot = Slot::from(slot);
-            let (flavor, resource) = tree.pair(slot);
+            let (flavor, resource) = tree.flavor_and_resource(slot);
             let (nominal, left) = (cell.subtree, available(tree, node, slot).max(Amount::ZERO));
             let borrowable = (left - (nominal - cell.usage).max(Amount::ZERO)).max(Amount::ZERO);
             let used = cell.usage.max(nominal + borrowable - left);

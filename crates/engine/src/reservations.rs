@@ -75,8 +75,8 @@ pub(crate) fn enter_reservation(
     state.quota.charge(state.queues.at(queue).node, &admission.usage);
     state.topology.charge_admission(&admission, state.workloads.class(id));
     let priority = state.workloads.at(id).priority;
-    let place = state.queues.add_reserving(queue, id, priority);
-    state.workloads.set_admission(id, admission, place);
+    let index = state.queues.add_reserving(queue, id, priority);
+    state.workloads.set_admission(id, admission, index);
     slice_changes::reserved(state, id);
     crate::delayed_topology::update(&mut state.workloads, &state.queues, id);
 }
@@ -91,7 +91,7 @@ pub(crate) fn release_quota(state: &mut State, id: WorkloadId) {
 /// Like [`release_quota`], but keeps the entry penalty: for a reservation that another one replaces at once.
 pub(crate) fn release_usage(state: &mut State, id: WorkloadId) {
     let workload = state.workloads.at(id);
-    let QueuePosition::Reserving { place } = workload.place else {
+    let QueuePosition::Reserving { index } = workload.position else {
         return;
     };
     let priority = workload.priority;
@@ -104,9 +104,9 @@ pub(crate) fn release_usage(state: &mut State, id: WorkloadId) {
     let queue = admission.queue;
     let node = state.queues.at(queue).node;
     state.quota.uncharge(node, &admission.usage);
-    // The last reserving Workload moves to the free place.
-    if let Some(moved) = state.queues.remove_reserving(queue, place, priority) {
-        state.workloads.set_position(moved, QueuePosition::Reserving { place });
+    // The last reserving Workload moves to the freed index.
+    if let Some(moved) = state.queues.remove_reserving(queue, index, priority) {
+        state.workloads.set_position(moved, QueuePosition::Reserving { index });
     }
     // The domains that became free may replace failed nodes.
     state.topology.node_failures_mut().capacity_changed();

@@ -120,7 +120,7 @@ fn requeue_after_slice_change(
     id: WorkloadId,
 ) {
     let is_inadmissible = workloads.get(id).is_some_and(|one| {
-        matches!(one.place, QueuePosition::Inadmissible { .. })
+        matches!(one.position, QueuePosition::Inadmissible { .. })
             && one.eligibility == QueueEligibility::Eligible
             && one.awaited_capacity.is_none()
     });

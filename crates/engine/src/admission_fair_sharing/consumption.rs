@@ -156,7 +156,7 @@ fn usage_of_local_queue(
 fn add_usage(quota: &QuotaLayer, workloads: &WorkloadLayer, id: WorkloadId, usage: &mut Sums) {
     let admission = workloads.admission(id);
     for &(slot, amount) in admission.iter().flat_map(|one| &one.usage) {
-        let (_, resource) = quota.tree().pair(slot);
+        let (_, resource) = quota.tree().flavor_and_resource(slot);
         *usage.entry(resource).or_default() += exact(amount);
     }
 }

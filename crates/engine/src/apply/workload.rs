@@ -74,7 +74,7 @@ fn record(spec: WorkloadInfo, class: EquivalenceClassId) -> WorkloadRecord {
         has_priority_class: spec.has_priority_class,
         queued_at: spec.queued_at,
         eligibility: spec.eligibility,
-        place: QueuePosition::Out,
+        position: QueuePosition::NotQueued,
         ticket: 0,
         removed: false,
         preemption_gated: spec.preemption_gated,

@@ -98,9 +98,9 @@ impl Heads {
         let Some(workload) = state.queues.at(id).pending.head(&state.workloads) else {
             return false;
         };
-        match outlook(state, id, workload) {
-            HeadOutlook::Unknown => self.evaluate(state, id, workload),
-            HeadOutlook::Known(ReevaluationForecast::Open) => {
+        match forecast(state, id, workload) {
+            HeadForecast::Unknown => self.evaluate(state, id, workload),
+            HeadForecast::Known(ReevaluationForecast::Open) => {
                 match certain_fit(state, id, workload) {
                     // The usage is known, so contention decides whether an evaluation can lead to a
                     // reservation.
@@ -108,14 +108,14 @@ impl Heads {
                     None => self.evaluate(state, id, workload),
                 }
             }
-            HeadOutlook::Known(ReevaluationForecast::Reserves) => {
+            HeadForecast::Known(ReevaluationForecast::Reserves) => {
                 self.reserved.mark(root(&state.quota, &state.queues, id));
                 self.reserving.push((id, workload));
             }
-            HeadOutlook::Known(ReevaluationForecast::None) if competes_below_root(state, id) => {
+            HeadForecast::Known(ReevaluationForecast::None) if competes_below_root(state, id) => {
                 self.reserving.push((id, workload));
             }
-            HeadOutlook::Known(ReevaluationForecast::None) => {
+            HeadForecast::Known(ReevaluationForecast::None) => {
                 make_inadmissible_again(&mut state.workloads, &mut state.queues, id, workload);
             }
         }
@@ -185,13 +185,13 @@ impl TreeSet {
 }
 
 /// What is known about a head before evaluation.
-enum HeadOutlook {
+enum HeadForecast {
     /// It was not refused under the present configuration.
     Unknown,
     Known(ReevaluationForecast),
 }
 
-fn outlook(state: &State, id: QueueId, workload: WorkloadId) -> HeadOutlook {
+fn forecast(state: &State, id: QueueId, workload: WorkloadId) -> HeadForecast {
     let pending = &state.queues.at(id).pending;
     let one = state.workloads.at(workload);
     // A prediction needs a refusal under the present configuration.
@@ -200,9 +200,9 @@ fn outlook(state: &State, id: QueueId, workload: WorkloadId) -> HeadOutlook {
         && !state.settings.reevaluate_refused;
     // With flavors left to try, the next scan starts behind those of the refusal and may succeed.
     if known && one.last_assignment.is_none() && super::nominate::is_valid(&state.queues, id, one) {
-        HeadOutlook::Known(reevaluate(state, id, workload))
+        HeadForecast::Known(reevaluate(state, id, workload))
     } else {
-        HeadOutlook::Unknown
+        HeadForecast::Unknown
     }
 }
 

@@ -31,11 +31,11 @@ use crate::state::State;
 const MAX_COMBINATIONS: usize = 64;
 
 /// Flavors that an evaluation leaves out, sorted.
-type LeftOut = SmallVec<[FlavorId; 2]>;
+type ExcludedFlavors = SmallVec<[FlavorId; 2]>;
 
 /// The outcome of an entry that no cluster takes with its present flavors. It waits under `key`, gets other flavors, or preempts.
 /// `earlier` are the targets of entries processed before.
-pub(super) fn without_room(
+pub(super) fn retry_other_flavors(
     state: &mut State,
     entry: &mut CycleEntry,
     earlier: &[WorkloadId],
@@ -86,8 +86,8 @@ fn prefers_preemption(state: &State, entry: &CycleEntry) -> bool {
 /// A search for other flavors.
 struct FlavorSearch {
     /// What to leave out in the next evaluations, in order.
-    next: VecDeque<LeftOut>,
-    seen: Vec<LeftOut>,
+    next: VecDeque<ExcludedFlavors>,
+    seen: Vec<ExcludedFlavors>,
     /// Evaluations with quota that are left.
     left: usize,
     /// Not all combinations are tried.
@@ -110,22 +110,22 @@ impl FlavorSearch {
         };
         // A replacement slice keeps the flavors of the old one.
         if combinations > 1 && entry.replaced_slice.is_none() {
-            search.leave_out(state, &LeftOut::new(), entry);
+            search.exclude_each(state, &ExcludedFlavors::new(), entry);
         }
         search
     }
 
     /// Plans evaluations without each flavor of an assignment that was not taken, beside those that it lacks already, and one without
     /// all of them if not every combination is tried.
-    fn leave_out(&mut self, state: &State, before: &LeftOut, refused: &CycleEntry) {
+    fn exclude_each(&mut self, state: &State, before: &ExcludedFlavors, refused: &CycleEntry) {
         let groups = &state.queues.at(refused.queue).groups;
         let chosen = refused.assignment.pod_sets.iter().flat_map(|one| &one.flavor_assignments);
         let mut all = before.clone();
         for flavor in chosen.map(|choice| choice.flavor) {
-            let has_another = |left_out: &LeftOut| {
+            let has_another = |excluded: &ExcludedFlavors| {
                 let mut own = groups.iter().filter(|group| group.flavors.contains(&flavor));
                 own.all(|group| {
-                    group.flavors.iter().any(|one| *one != flavor && !left_out.contains(one))
+                    group.flavors.iter().any(|one| *one != flavor && !excluded.contains(one))
                 })
             };
             if has_another(before) {
@@ -141,14 +141,14 @@ impl FlavorSearch {
     }
 
     /// Plans an evaluation once.
-    fn plan(&mut self, left_out: LeftOut, first: bool) {
-        if self.seen.contains(&left_out) {
+    fn plan(&mut self, excluded: ExcludedFlavors, first: bool) {
+        if self.seen.contains(&excluded) {
             return;
         }
-        self.seen.push(left_out.clone());
+        self.seen.push(excluded.clone());
         match first {
-            true => self.next.push_front(left_out),
-            false => self.next.push_back(left_out),
+            true => self.next.push_front(excluded),
+            false => self.next.push_back(excluded),
         }
     }
 
@@ -182,7 +182,7 @@ impl FlavorSearch {
                 }
             }
             self.left -= 1;
-            self.leave_out(state, &refused, &found);
+            self.exclude_each(state, &refused, &found);
         }
         // No key wakes it for the combinations that were not tried.
         entry.lacks_quota |= !self.next.is_empty();
@@ -196,14 +196,18 @@ impl FlavorSearch {
     }
 }
 
-fn with(left_out: &LeftOut, flavor: FlavorId) -> LeftOut {
-    let mut more = left_out.clone();
+fn with(excluded: &ExcludedFlavors, flavor: FlavorId) -> ExcludedFlavors {
+    let mut more = excluded.clone();
     more.push(flavor);
     more.sort_unstable();
     more
 }
 
-fn evaluate_without(state: &mut State, entry: &CycleEntry, refused: &LeftOut) -> CycleEntry {
+fn evaluate_without(
+    state: &mut State,
+    entry: &CycleEntry,
+    refused: &ExcludedFlavors,
+) -> CycleEntry {
     let mut found = entry.clone();
     evaluate(state, &mut found, EvaluationLimits { refused, ..EvaluationLimits::default() });
     found

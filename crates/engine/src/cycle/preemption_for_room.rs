@@ -155,7 +155,7 @@ fn stays_within_quota(state: &State, entry: &CycleEntry) -> bool {
     };
     let mut usage = entry.assignment.usage.iter();
     usage.all(|&(slot, amount)| {
-        !state.quota.tree().at(node, slot).borrowing_with(amount - released(slot))
+        !state.quota.tree().at(node, slot).borrows_with(amount - released(slot))
     })
 }
 

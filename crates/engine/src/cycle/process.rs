@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use crate::cycle::entry::{CycleEntry, CycleOutcome};
 use crate::cycle::nominate::{EvaluationLimits, evaluate};
-use crate::cycle::other_flavors::without_room;
+use crate::cycle::other_flavors::retry_other_flavors;
 use crate::cycle::preempted_workloads::PreemptedWorkloads;
 use crate::cycle::preemption_on_clusters;
 use crate::flavors::assignment::FlavorAssignmentMode;
@@ -38,7 +38,7 @@ pub(super) fn process(
         return;
     }
     let earlier = preempted.relevant_to(&state.quota, &state.topology, &state.queues, entry);
-    evaluate_again(state, entry, &earlier);
+    recompute_assignment(state, entry, &earlier);
     let mode = entry.assignment.mode();
     if let Some(outcome) = refusal(state, entry, mode) {
         return refuse(state, entry, outcome);
@@ -65,7 +65,7 @@ pub(super) fn process(
         }
     };
     if let CycleOutcome::NoClusterCapacity(key) = entry.outcome {
-        entry.outcome = without_room(state, entry, &earlier, key, placer);
+        entry.outcome = retry_other_flavors(state, entry, &earlier, key, placer);
     }
     // Without a worker cluster the entry gets no quota, and later entries may use it.
     if !matches!(entry.outcome, CycleOutcome::NoClusterCapacity(_)) {
@@ -143,7 +143,7 @@ fn overlaps(entry: &CycleEntry, preempted: &[WorkloadId]) -> bool {
 
 /// Evaluates an entry again with the flavors of its nomination: if its targets overlap those of an earlier entry, as if these
 /// were gone; if only its topology domains were taken, against the present usage.
-fn evaluate_again(state: &mut State, entry: &mut CycleEntry, preempted: &[WorkloadId]) {
+fn recompute_assignment(state: &mut State, entry: &mut CycleEntry, preempted: &[WorkloadId]) {
     // An old slice that is a target hands over no quota, so charging the difference is not enough.
     let replaced = || entry.replaced_slice.is_some_and(|old| preempted.contains(&old));
     let overlap =

@@ -90,7 +90,7 @@ impl<'a> ChangeSearch<'a> {
     ) -> Option<ClusterQueueInfo> {
         let mut spec = spec.clone();
         for &(slot, amount) in added {
-            let (flavor, resource) = self.state.quota.tree().pair(slot);
+            let (flavor, resource) = self.state.quota.tree().flavor_and_resource(slot);
             let mut quotas = spec.groups.iter_mut().flat_map(|group| &mut group.flavors);
             let quotas = quotas.find(|one| one.flavor == flavor)?;
             let quota = quotas.resources.iter_mut().find(|one| one.resource == resource)?;
@@ -101,7 +101,7 @@ impl<'a> ChangeSearch<'a> {
 
     fn named(&self, amounts: &[(Slot, Amount)]) -> Vec<FlavorAmount> {
         let named = amounts.iter().map(|&(slot, amount)| {
-            let (flavor, resource) = self.state.quota.tree().pair(slot);
+            let (flavor, resource) = self.state.quota.tree().flavor_and_resource(slot);
             (flavor, resource, amount)
         });
         named.collect()

@@ -262,6 +262,6 @@ fn nodes_failed(engine: &Engine, nodes: &[TopologyNodeId]) -> String {
 }
 
 pub(super) fn slot_names(engine: &Engine, slot: Slot) -> (&str, &str) {
-    let (flavor, resource) = engine.state.quota.tree().pair(slot);
+    let (flavor, resource) = engine.state.quota.tree().flavor_and_resource(slot);
     (engine.names().flavors.name(flavor), engine.names().resources.name(resource))
 }

@@ -174,7 +174,7 @@ fn fits_quota(tree: &QuotaTree, node: NodeId, rest: &mut [(Slot, Amount)]) -> bo
     let mut fits = true;
     for (slot, amount) in rest {
         let cell = tree.at(node, *slot);
-        fits &= !cell.borrowing_with(*amount);
+        fits &= !cell.borrows_with(*amount);
         // Local quota is used before the parent is charged, so the parent covers only the rest.
         *amount = (*amount - cell.local_available()).clip();
     }

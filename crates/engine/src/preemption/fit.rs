@@ -14,7 +14,7 @@ use crate::workloads::layer::WorkloadLayer;
 pub(super) fn fits(state: &mut State, request: &PreemptionRequest<'_>, borrowing: bool) -> bool {
     let node = state.queues.at(request.attempt.queue).node;
     let quota = request.usage.iter().all(|&(slot, amount)| {
-        (borrowing || !state.quota.tree().at(node, slot).borrowing_with(amount))
+        (borrowing || !state.quota.tree().at(node, slot).borrows_with(amount))
             // Clipped, so that a request of zero fits even if usage exceeds quota.
             && amount <= available(state.quota.tree(), node, slot).clip()
     });

@@ -43,7 +43,7 @@ pub(crate) fn find_for(
     // slot with request zero does not count: it may be borrowed already.
     let pods = state.settings.count_pods_in_preemption;
     let counts = |one: &&(Slot, Amount)| {
-        one.1 != Amount::ZERO && (pods || state.quota.tree().pair(one.0).1 != PODS)
+        one.1 != Amount::ZERO && (pods || state.quota.tree().flavor_and_resource(one.0).1 != PODS)
     };
     let usage: SlotUsage = assignment.usage.iter().filter(counts).copied().collect();
     if let [asked] = *usage.as_slice()

@@ -66,7 +66,8 @@ impl ClassBucket {
 
 pub(super) fn is_live(ticket: &QueueTicket, workloads: &WorkloadLayer) -> bool {
     workloads.get(ticket.workload).is_some_and(|workload| {
-        workload.ticket == ticket.number && matches!(workload.place, QueuePosition::Pending { .. })
+        workload.ticket == ticket.number
+            && matches!(workload.position, QueuePosition::Pending { .. })
     })
 }
 

@@ -374,7 +374,7 @@ impl QueueLayer {
 
 /// Reserving Workloads. Every change ends the progress of flavor scans in the ClusterQueue (§4.4 step 7).
 impl QueueLayer {
-    /// Adds a Workload to the reserving ones. Returns its place among them.
+    /// Adds a Workload to the reserving ones. Returns its index among them.
     pub(crate) fn add_reserving(
         &mut self,
         id: QueueId,
@@ -382,27 +382,27 @@ impl QueueLayer {
         priority: i64,
     ) -> u32 {
         let queue = self.cluster_queues.at_mut(id);
-        let place = u32::try_from(queue.reserving.len());
+        let index = u32::try_from(queue.reserving.len());
         queue.reserving.push(workload);
         queue.priorities.add(priority);
         // With quota the Workload does not wait for its targets any more.
         queue.pending.clear_preemptor(workload);
         queue.generation += 1;
-        place.expect("invariant: fewer than 2^32 Workloads")
+        index.expect("invariant: fewer than 2^32 Workloads")
     }
 
-    /// Removes the Workload at a place of the reserving ones. Returns the Workload that was moved to the place.
+    /// Removes the Workload at an index of the reserving ones. Returns the Workload that was moved there.
     pub(crate) fn remove_reserving(
         &mut self,
         id: QueueId,
-        place: u32,
+        index: u32,
         priority: i64,
     ) -> Option<WorkloadId> {
         let queue = self.cluster_queues.at_mut(id);
         queue.priorities.remove(priority);
-        queue.reserving.swap_remove(place as usize);
+        queue.reserving.swap_remove(index as usize);
         queue.generation += 1;
-        queue.reserving.get(place as usize).copied()
+        queue.reserving.get(index as usize).copied()
     }
 
     /// Notes that a reserving Workload has another priority now.

@@ -79,28 +79,28 @@ impl PendingQueue {
 
     /// Adds a single inadmissible Workload.
     pub(crate) fn push_inadmissible(&mut self, id: WorkloadId, workloads: &mut WorkloadLayer) {
-        let place =
+        let index =
             u32::try_from(self.inadmissible.len()).expect("invariant: fewer than 2^32 Workloads");
-        workloads.set_position(id, QueuePosition::Inadmissible { place });
+        workloads.set_position(id, QueuePosition::Inadmissible { index });
         self.inadmissible.push(id);
     }
 
     /// Removes a Workload, active or inadmissible.
     pub(crate) fn remove(&mut self, id: WorkloadId, workloads: &mut WorkloadLayer) {
-        match workloads.set_position(id, QueuePosition::Out) {
+        match workloads.set_position(id, QueuePosition::NotQueued) {
             QueuePosition::Pending { bucket } => {
                 self.buckets[bucket].live -= 1;
                 self.drop_dead(bucket, workloads);
                 self.settle(bucket, workloads);
             }
-            QueuePosition::Inadmissible { place } => {
-                self.inadmissible.swap_remove(place as usize);
+            QueuePosition::Inadmissible { index } => {
+                self.inadmissible.swap_remove(index as usize);
                 // The last one was moved to the free position.
-                if let Some(&moved) = self.inadmissible.get(place as usize) {
-                    workloads.set_position(moved, QueuePosition::Inadmissible { place });
+                if let Some(&moved) = self.inadmissible.get(index as usize) {
+                    workloads.set_position(moved, QueuePosition::Inadmissible { index });
                 }
             }
-            QueuePosition::Out | QueuePosition::Reserving { .. } => {}
+            QueuePosition::NotQueued | QueuePosition::Reserving { .. } => {}
         }
     }
 
@@ -114,7 +114,7 @@ impl PendingQueue {
         // Only BestEffortFIFO keeps its preemptor first; under StrictFIFO the queue order decides
         // (§3.4).
         if let Some(sticky) = self.preemptor.filter(|_| self.sticky)
-            && let QueuePosition::Pending { bucket } = workloads.at(sticky).place
+            && let QueuePosition::Pending { bucket } = workloads.at(sticky).position
             && !self.buckets[bucket].inadmissible
         {
             return Some(sticky);
@@ -158,7 +158,7 @@ impl PendingQueue {
 
     /// Whether a Workload is active: it is evaluated without a requeue.
     pub(crate) fn is_active(&self, workload: &WorkloadRecord) -> bool {
-        matches!(workload.place, QueuePosition::Pending { bucket } if !self.buckets[bucket].inadmissible)
+        matches!(workload.position, QueuePosition::Pending { bucket } if !self.buckets[bucket].inadmissible)
     }
 
     /// Removes the preemptor mark if `id` has it.
@@ -230,7 +230,7 @@ impl PendingQueue {
 
     /// Whether the class of an active Workload was refused under the present configuration.
     pub(crate) fn is_refused(&self, workload: &WorkloadRecord) -> bool {
-        matches!(workload.place, QueuePosition::Pending { bucket } if self.buckets[bucket].refused)
+        matches!(workload.position, QueuePosition::Pending { bucket } if self.buckets[bucket].refused)
     }
 
     /// Forgets refusals after a change of quotas or flavors: all classes are evaluated again.
@@ -249,8 +249,9 @@ impl PendingQueue {
         std::mem::take(&mut self.reconfigured)
     }
 
-    /// Makes inadmissible classes, and single Workloads for which `may` holds, active. If the ClusterQueue is
-    /// `selects_namespaces`, Workloads of a class for which `may` does not hold become single inadmissible ones. Returns the number of classes and single Workloads visited.
+    /// Requeues inadmissible classes, and single Workloads for which `may` holds. With `selects_namespaces`, Workloads of a
+    /// class for which `may` does not hold become single inadmissible ones. Returns the number of classes and single Workloads
+    /// visited.
     pub(crate) fn requeue_inadmissible(
         &mut self,
         workloads: &mut WorkloadLayer,

@@ -19,7 +19,7 @@ pub(crate) fn available(tree: &QuotaTree, node: NodeId, slot: Slot) -> Amount {
     if let Some(limit) = own.borrowing_limit {
         // Usage that the parent stores already counts against the borrowing limit.
         let lent = own.subtree - own.local;
-        let room = lent - own.above_local() + limit;
+        let room = lent - own.used_in_parent() + limit;
         from_parent = from_parent.min(room);
     }
     own.local_available() + from_parent
@@ -53,13 +53,13 @@ pub(crate) fn reach(tree: &QuotaTree, leaf: NodeId, slot: Slot, amount: Amount) 
     let own = tree.at(leaf, slot);
     let has_parent = tree.parent(leaf).is_some();
     // Without a parent there is no other subtree to borrow from.
-    if !own.borrowing_with(amount) || !has_parent {
+    if !own.borrows_with(amount) || !has_parent {
         return LowestSubtree { height: 0, below_root: has_parent };
     }
     let mut rest = amount - own.local_available();
     for node in tree.ancestors(leaf) {
         let cell = tree.at(node, slot);
-        if !cell.borrowing_with(rest) {
+        if !cell.borrows_with(rest) {
             let below_root = tree.parent(node).is_some();
             return LowestSubtree { height: tree.node(node).height, below_root };
         }

@@ -37,13 +37,13 @@ impl QuotaCell {
 
     /// Usage that is charged to the parent.
     #[inline]
-    pub(crate) fn above_local(&self) -> Amount {
+    pub(crate) fn used_in_parent(&self) -> Amount {
         (self.usage - self.local).clip()
     }
 
     /// Whether `more` usage would exceed the subtree quota.
     #[inline]
-    pub(crate) fn borrowing_with(&self, more: Amount) -> bool {
+    pub(crate) fn borrows_with(&self, more: Amount) -> bool {
         // An unlimited sum absorbs: no usage exceeds it, not even an unlimited one.
         !self.subtree.is_unlimited() && self.usage + more > self.subtree
     }

@@ -16,9 +16,9 @@ pub(super) struct DeclaredQuotas {
 #[derive(Debug, Default, Clone, Copy)]
 struct Mark {
     /// Declared by the node itself.
-    own: bool,
+    at_node: bool,
     /// Declared by the node or below it.
-    named: bool,
+    in_subtree: bool,
 }
 
 impl DeclaredQuotas {
@@ -38,26 +38,26 @@ impl DeclaredQuotas {
     /// Replaces the slots that a node itself declares.
     pub(super) fn set(&mut self, node: NodeId, slots: impl Iterator<Item = Slot>) {
         let row = self.row(node);
-        row.iter_mut().for_each(|mark| mark.own = false);
-        slots.for_each(|slot| row[slot.index()].own = true);
+        row.iter_mut().for_each(|mark| mark.at_node = false);
+        slots.for_each(|slot| row[slot.index()].at_node = true);
     }
 
     /// Resets a node to what it declares itself.
-    pub(super) fn begin(&mut self, node: NodeId) {
-        self.row(node).iter_mut().for_each(|mark| mark.named = mark.own);
+    pub(super) fn reset_to_own(&mut self, node: NodeId) {
+        self.row(node).iter_mut().for_each(|mark| mark.in_subtree = mark.at_node);
     }
 
     /// Adds what `child` declares to `node`.
-    pub(super) fn adopt(&mut self, node: NodeId, child: NodeId) {
+    pub(super) fn add_child(&mut self, node: NodeId, child: NodeId) {
         let (node, child) = (node.index() * self.stride, child.index() * self.stride);
         for slot in 0..self.stride {
-            self.marks[node + slot].named |= self.marks[child + slot].named;
+            self.marks[node + slot].in_subtree |= self.marks[child + slot].in_subtree;
         }
     }
 
     /// Whether the quotas of a node, or below it, declare the slot.
-    pub(super) fn name(&self, node: NodeId, slot: Slot) -> bool {
-        self.marks[node.index() * self.stride + slot.index()].named
+    pub(super) fn contains(&self, node: NodeId, slot: Slot) -> bool {
+        self.marks[node.index() * self.stride + slot.index()].in_subtree
     }
 
     fn row(&mut self, node: NodeId) -> &mut [Mark] {

@@ -93,7 +93,7 @@ pub(crate) fn share(tree: &QuotaTree, node: NodeId) -> DominantShare {
             continue;
         }
         best.borrowing = true;
-        let (_, resource) = tree.pair(slot);
+        let (_, resource) = tree.flavor_and_resource(slot);
         // A resource is summed over its flavors once, at the first slot in which it is borrowed.
         if first_slot_of(tree, node, resource) != Some(slot) {
             continue;
@@ -122,7 +122,9 @@ fn borrowed_slots(
     resource: ResourceId,
 ) -> impl Iterator<Item = Slot> + '_ {
     let slots = (0..tree.row(node).len()).map(Slot::from);
-    slots.filter(move |&slot| tree.pair(slot).1 == resource && tree.borrows(node, slot))
+    slots.filter(move |&slot| {
+        tree.flavor_and_resource(slot).1 == resource && tree.borrows(node, slot)
+    })
 }
 
 fn borrowed(tree: &QuotaTree, node: NodeId, resource: ResourceId) -> u64 {

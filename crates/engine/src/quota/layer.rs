@@ -279,7 +279,7 @@ impl QuotaLayer {
         // The pattern names every table, so that a new one cannot be left out.
         let Self { tree, cohorts, objects, flavors, changes, before } = self;
         *before = Some(QuotaCheckpoint {
-            mark: tree.begin(),
+            mark: tree.begin_what_if(),
             cohorts: cohorts.clone(),
             objects: objects.clone(),
             flavors: flavors.clone(),
@@ -292,7 +292,7 @@ impl QuotaLayer {
         if let Some(QuotaCheckpoint { mark, cohorts, objects, flavors, changes }) =
             self.before.take()
         {
-            self.tree.undo(mark);
+            self.tree.undo_what_if(mark);
             (self.cohorts, self.objects) = (cohorts, objects);
             (self.flavors, self.changes) = (flavors, changes);
         }

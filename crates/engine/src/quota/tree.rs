@@ -37,7 +37,7 @@ pub(crate) struct QuotaTree {
     /// Former usage, for rewinding.
     journal: Journal,
     /// The structure that a what-if restores.
-    before: StructureUndo,
+    structure_undo: StructureUndo,
 }
 
 /// Whether a what-if has to restore the structure.
@@ -48,7 +48,7 @@ enum StructureUndo {
     /// The structure is unchanged so far.
     On,
     /// The tree before the first change, and the length of the journal at that time.
-    RowUndo(Box<(QuotaTree, usize)>),
+    Saved(Box<(QuotaTree, usize)>),
 }
 
 /// The quota of one slot.
@@ -65,15 +65,15 @@ pub(super) struct SlotQuota {
 }
 
 impl QuotaTree {
-    /// Begins a what-if. Returns the mark for [`QuotaTree::undo`].
-    pub(super) fn begin(&mut self) -> usize {
-        self.before = StructureUndo::On;
+    /// Begins a what-if. Returns the mark for [`QuotaTree::undo_what_if`].
+    pub(super) fn begin_what_if(&mut self) -> usize {
+        self.structure_undo = StructureUndo::On;
         self.journal.mark()
     }
 
     /// Ends the what-if: restores structure and usage.
-    pub(super) fn undo(&mut self, mark: usize) {
-        if let StructureUndo::RowUndo(saved) = std::mem::take(&mut self.before) {
+    pub(super) fn undo_what_if(&mut self, mark: usize) {
+        if let StructureUndo::Saved(saved) = std::mem::take(&mut self.structure_undo) {
             let (tree, noted) = *saved;
             let journal = std::mem::take(&mut self.journal);
             *self = Self { journal, ..tree };
@@ -85,9 +85,9 @@ impl QuotaTree {
     }
 
     /// Saves the structure before its first change in a what-if.
-    fn keep(&mut self) {
+    fn save_structure(&mut self) {
         // Copied at the first change of structure; most what-ifs change usage only.
-        if matches!(self.before, StructureUndo::On) {
+        if matches!(self.structure_undo, StructureUndo::On) {
             let tree = Self {
                 nodes: self.nodes.clone(),
                 cells: self.cells.clone(),
@@ -98,15 +98,15 @@ impl QuotaTree {
                 n_resources: self.n_resources,
                 peak: self.peak,
                 journal: Journal::default(),
-                before: StructureUndo::Off,
+                structure_undo: StructureUndo::Off,
             };
-            self.before = StructureUndo::RowUndo(Box::new((tree, self.journal.len())));
+            self.structure_undo = StructureUndo::Saved(Box::new((tree, self.journal.len())));
         }
     }
 
     /// A new node without quota or parent.
     pub(super) fn add_node(&mut self, queue: Option<QueueId>) -> NodeId {
-        self.keep();
+        self.save_structure();
         let id = self.nodes.push(QuotaNode { queue, ..QuotaNode::default() });
         self.nodes[id].root = Some(id);
         self.cells.resize(self.nodes.len() * self.stride, QuotaCell::EMPTY);
@@ -119,7 +119,7 @@ impl QuotaTree {
         if let Some(slot) = self.find_slot(flavor, resource) {
             return slot;
         }
-        self.keep();
+        self.save_structure();
         let slot = self.slots.push((flavor, resource));
         if self.slots.len() > self.stride {
             self.widen();
@@ -133,7 +133,7 @@ impl QuotaTree {
     }
 
     /// Flavor and resource of a slot.
-    pub(crate) fn pair(&self, slot: Slot) -> (FlavorId, ResourceId) {
+    pub(crate) fn flavor_and_resource(&self, slot: Slot) -> (FlavorId, ResourceId) {
         self.slots[slot]
     }
 
@@ -154,7 +154,7 @@ impl QuotaTree {
 
     /// Ranks the nodes in the given order.
     pub(super) fn rank(&mut self, order: &[NodeId]) {
-        self.keep();
+        self.save_structure();
         for (rank, &node) in (0..).zip(order) {
             self.nodes[node].rank = rank;
         }
@@ -213,7 +213,7 @@ impl QuotaTree {
         let row = self.row(node).iter().map(amount).enumerate();
         row.filter(|&(_, amount)| amount != Amount::ZERO)
             .map(|(slot, amount)| {
-                let (flavor, resource) = self.pair(slot.into());
+                let (flavor, resource) = self.flavor_and_resource(slot.into());
                 (flavor, resource, amount)
             })
             .collect()
@@ -223,7 +223,7 @@ impl QuotaTree {
     #[inline]
     pub(crate) fn borrows(&self, node: NodeId, slot: Slot) -> bool {
         let cell = self.at(node, slot);
-        cell.usage > cell.subtree && self.declared.name(node, slot)
+        cell.usage > cell.subtree && self.declared.contains(node, slot)
     }
 
     /// The ancestors of a node from its parent up.
@@ -238,7 +238,7 @@ impl QuotaTree {
         weight: FairSharingWeight,
         quotas: &[SlotQuota],
     ) {
-        self.keep();
+        self.save_structure();
         self.nodes[node].weight = weight;
         let start = node.index() * self.stride;
         // Usage outlives a removed quota: it is released with the reservations.
@@ -256,7 +256,7 @@ impl QuotaTree {
 
     /// Moves a node below another parent. Call [`QuotaTree::rebuild`] afterwards.
     pub(super) fn set_parent(&mut self, node: NodeId, parent: Option<NodeId>) {
-        self.keep();
+        self.save_structure();
         if let Some(old) = self.nodes[node].parent {
             self.nodes[old].children.retain(|&child| child != node);
         }
@@ -268,7 +268,7 @@ impl QuotaTree {
 
     /// Recomputes everything that follows from parents, quotas and the usage of the leaves.
     pub(super) fn rebuild(&mut self) {
-        self.keep();
+        self.save_structure();
         for node in self.ids() {
             let cyclic = self.is_in_cohort_cycle(node);
             self.nodes[node].cyclic = cyclic;
@@ -324,28 +324,28 @@ impl QuotaTree {
             self.add_child_sums(node, child);
         }
         self.nodes[node].children = children;
-        self.split_off_local(node);
+        self.update_local_quota(node);
     }
 
     /// Recomputes heights. ClusterQueues for which `counts` is false are ignored: a cohort without other children is
     /// as low as a ClusterQueue.
     pub(super) fn rebuild_heights(&mut self, counts: &impl Fn(QueueId) -> bool) {
-        self.keep();
+        self.save_structure();
         for node in self.ids() {
             if self.parent(node).is_none() {
-                self.measure(node, counts);
+                self.rebuild_height_below(node, counts);
             }
         }
     }
 
-    fn measure(&mut self, node: NodeId, counts: &impl Fn(QueueId) -> bool) -> u32 {
+    fn rebuild_height_below(&mut self, node: NodeId, counts: &impl Fn(QueueId) -> bool) -> u32 {
         let mut height = 0;
         for at in 0..self.nodes[node].children.len() {
             let child = self.nodes[node].children[at];
             let above = match self.nodes[child].queue {
                 // Kueue's snapshot has no inactive ClusterQueues (§4.1), so they add no height.
                 Some(queue) => u32::from(counts(queue)),
-                None => self.measure(child, counts) + 1,
+                None => self.rebuild_height_below(child, counts) + 1,
             };
             height = height.max(above);
         }
@@ -355,7 +355,7 @@ impl QuotaTree {
 
     fn clear_sums(&mut self, node: NodeId) {
         let is_queue = self.nodes[node].queue.is_some();
-        self.declared.begin(node);
+        self.declared.reset_to_own(node);
         for slot in self.slots.ids() {
             let cell = self.at_mut(node, slot);
             cell.subtree = cell.nominal;
@@ -366,23 +366,23 @@ impl QuotaTree {
             }
         }
         if is_queue {
-            self.split_off_local(node);
+            self.update_local_quota(node);
         }
     }
 
     fn add_child_sums(&mut self, node: NodeId, child: NodeId) {
-        self.declared.adopt(node, child);
+        self.declared.add_child(node, child);
         for slot in self.slots.ids() {
             let below = *self.at(child, slot);
             let cell = self.at_mut(node, slot);
             cell.subtree += below.subtree - below.local;
-            cell.usage += below.above_local();
+            cell.usage += below.used_in_parent();
             let usage = cell.usage;
             self.peak = self.peak.max(usage);
         }
     }
 
-    fn split_off_local(&mut self, node: NodeId) {
+    fn update_local_quota(&mut self, node: NodeId) {
         for slot in self.slots.ids() {
             let cell = self.at_mut(node, slot);
             cell.local =
@@ -426,7 +426,7 @@ impl QuotaTree {
         let mut node = Some(leaf);
         let mut rest = amount;
         while let Some(at) = node {
-            let above = self.at(at, slot).above_local();
+            let above = self.at(at, slot).used_in_parent();
             let usage = self.at(at, slot).usage;
             self.write_usage(at, slot, usage - rest);
             // Only usage above the local quota was charged to the parent (§4.3).

@@ -226,7 +226,7 @@ impl WorkloadLayer {
         id: WorkloadId,
         position: QueuePosition,
     ) -> QueuePosition {
-        std::mem::replace(&mut self.table.at_mut(id).place, position)
+        std::mem::replace(&mut self.table.at_mut(id).position, position)
     }
 
     /// Sets the position and gives the Workload a new ticket number; tickets that it left in buckets are dead.
@@ -237,7 +237,7 @@ impl WorkloadLayer {
     ) -> &WorkloadRecord {
         let number = self.table.stamp();
         let workload = self.table.at_mut(id);
-        (workload.place, workload.ticket) = (position, number);
+        (workload.position, workload.ticket) = (position, number);
         workload
     }
 
@@ -283,20 +283,20 @@ impl WorkloadLayer {
         &mut self,
         id: WorkloadId,
         admission: Box<AdmissionRecord>,
-        place: u32,
+        index: u32,
     ) {
         // Cluster capacity requeues what waits for it, and a Workload with quota is in no pending queue.
         self.table.end_wait(id);
         let workload = self.table.at_mut(id);
         workload.queue = Some(admission.queue);
-        workload.place = QueuePosition::Reserving { place };
+        workload.position = QueuePosition::Reserving { index };
         workload.admission = Some(admission);
     }
 
     /// Takes the admission of a Workload, which has no position in its ClusterQueue afterwards.
     pub(crate) fn take_admission(&mut self, id: WorkloadId) -> Option<Box<AdmissionRecord>> {
         let workload = self.table.at_mut(id);
-        workload.place = QueuePosition::Out;
+        workload.position = QueuePosition::NotQueued;
         workload.admission.take()
     }
 

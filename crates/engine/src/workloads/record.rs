@@ -15,7 +15,7 @@ use crate::workloads::admission::AdmissionRecord;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum QueuePosition {
     /// None: it is being evaluated, excluded, or has no ClusterQueue.
-    Out,
+    NotQueued,
     /// In a class bucket of the pending queue.
     Pending {
         /// The bucket's index.
@@ -24,12 +24,12 @@ pub(crate) enum QueuePosition {
     /// Among the single inadmissible Workloads.
     Inadmissible {
         /// Index in that list.
-        place: u32,
+        index: u32,
     },
     /// Among the reserving Workloads.
     Reserving {
         /// Index in that list.
-        place: u32,
+        index: u32,
     },
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct WorkloadRecord {
     pub(crate) has_priority_class: bool,
     pub(crate) queued_at: Time,
     pub(crate) eligibility: QueueEligibility,
-    pub(crate) place: QueuePosition,
+    pub(crate) position: QueuePosition,
     pub(crate) ticket: u32,
     /// Removed in a simulation: not a preemption candidate.
     pub(crate) removed: bool,
