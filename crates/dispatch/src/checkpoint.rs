@@ -3,11 +3,10 @@
 //! Jobs write checkpoints to storage of the cluster that they run on. A Workload that is placed again prefers that cluster, or
 //! requires it. A preference ranks the cluster before all others with room. A requirement refuses every other cluster, also in a race.
 
-use engine::{Time, ids::ClusterId};
+use engine::ids::ClusterId;
 
 use crate::{
-    AssignedWorkload, ClusterRefusal, Fleet, PlacementConfig, WorkloadRequest,
-    pending_placements::PlacementClass,
+    ClusterRefusal, Fleet, PlacementConfig, WorkloadRequest, pending_placements::PlacementClass,
 };
 
 /// The cluster that holds the checkpoint of a job.
@@ -44,30 +43,6 @@ impl Fleet {
             }
             _ => Ok(()),
         }
-    }
-
-    /// Whether another program may nominate a cluster for a Workload.
-    pub fn may_be_nominated(
-        &self,
-        (config, request): (&str, Option<&WorkloadRequest>),
-        id: ClusterId,
-    ) -> bool {
-        let keeps_checkpoint =
-            request.is_none_or(|request| self.check_checkpoint(request, id).is_ok());
-        self.is_configured(config, id) && keeps_checkpoint
-    }
-
-    /// Whether a Workload gets quota alone and its clusters race, because nothing is known of any of them. A Workload that requires
-    /// a cluster, or with flavors that are bound to clusters, waits without quota while none of these can be nominated.
-    pub fn races_blind(&self, (name, work): (&str, &AssignedWorkload), now: Time) -> bool {
-        let (config, request) = (self.config(name), &*work.request);
-        let opens = |id: ClusterId| {
-            work.may_run_on(self.name(id))
-                && self.serves(id, request)
-                && self.check_open(request, &config.policy, id, now).is_ok()
-        };
-        let is_limited = request.required_cluster().is_some() || work.is_bound();
-        self.is_blind(name) && (!is_limited || config.clusters.iter().any(|id| opens(*id)))
     }
 
     /// Puts the reason of the only cluster that may take a Workload first, because a message may be cut after it. The cluster may

@@ -2,9 +2,20 @@
 //!
 //! A cluster is eligible if it is connected, has a fresh report, runs the kind, is allowed by policy and affinity,
 //! and is not excluded after a refusal. An eligible cluster is a candidate if its nodes fit the Workload, or if the
-//! Workload can reuse capacity of an ended one. The one that holds its checkpoint ranks first, then those that need no new nodes, then those with the quota in their queues, then those that the Workload prefers,
-//! then the cheapest, then the policy's strategy ranks candidates, then weight, then the order of the configuration. Score: the minimum over requested resources of `free_after / reported_free`, compared
-//! exactly. The score of a cluster that fits it only with new nodes of an autoscaler is the share of new nodes that are left. Source: docs/reference/dispatch.md §1-3, §5.
+//! Workload can reuse capacity of an ended one. Candidates are ranked by, in this order:
+//!
+//! 1. The cluster holds the checkpoint of the job.
+//! 2. It needs no new nodes.
+//! 3. One of its ClusterQueues has the quota.
+//! 4. The Workload prefers it.
+//! 5. Cost: the cheapest first; not under the strategy Ordered.
+//! 6. Free share: the largest first under Spread, the smallest under BinPack.
+//! 7. Weight; not under Ordered.
+//! 8. The order of the configuration.
+//!
+//! The free share is the minimum over requested resources of `free_after / reported_free`, compared exactly. That of a cluster that
+//! fits the Workload only with new nodes of an autoscaler is the share of new nodes that are left. Source:
+//! docs/reference/dispatch.md §1-3, §5.
 //!
 //! Wake-ups are precise: a key is returned if and only if a Workload that waits under it would get a cluster now, or if it may
 //! preempt and would have room without the Workloads of lower priority. A change of a cluster re-evaluates the keys of
@@ -101,7 +112,7 @@ impl Fleet {
             // other Workload of its class does.
             let gets = |fleet: &mut Self, id| {
                 fleet.evaluate(&class, first, &config.policy, id, now).is_ok()
-                    || fleet.races_blind((&class.config, &class.work), now)
+                    || fleet.races_without_current_reports((&class.config, &class.work), now)
                     || fleet.waits_for(id, (&class.work, &config.policy), now)
                     || preempts && fleet.may_preempt_on(&class, first, (id, checked), now)
             };
@@ -274,6 +285,17 @@ impl Fleet {
             return Err(ClusterRefusal::KindNotSupported(request.kind.clone()));
         }
         self.check_open(request, policy, id, now)
+    }
+
+    /// Whether another program may nominate a cluster for a Workload.
+    pub fn may_be_nominated(
+        &self,
+        (config, request): (&str, Option<&WorkloadRequest>),
+        id: ClusterId,
+    ) -> bool {
+        let keeps_checkpoint =
+            request.is_none_or(|request| self.check_checkpoint(request, id).is_ok());
+        self.is_configured(config, id) && keeps_checkpoint
     }
 
     /// Checks what does not depend on a report.

@@ -1,6 +1,6 @@
 //! Clusters that are left out for a while, and what for.
 //!
-//! A refusal says something about more than one Workload: about a namespace, about a kind, or about pods of this shape. An
+//! A refusal says something about more than one Workload: about a namespace, about a kind, or about these requests. An
 //! exclusion holds for everything of its cause. The first one lasts a minute; each that follows after its end lasts twice as
 //! long, up to half an hour. What was quiet for half an hour begins again. Source: docs/reference/dispatch.md §3.
 
@@ -24,7 +24,7 @@ pub enum ExclusionCause {
     /// Any job of this kind.
     Kind(JobGvk),
     /// Any Workload with these requests.
-    Shape(Arc<WorkloadRequest>),
+    Requests(Arc<WorkloadRequest>),
 }
 
 /// A cluster that is left out until a time.
@@ -48,14 +48,14 @@ impl ExclusionCause {
         match self {
             Self::Namespace(namespace) => *namespace == request.namespace,
             Self::Kind(kind) => *kind == request.kind,
-            Self::Shape(shape) => shape.has_shape_of(request),
+            Self::Requests(refused) => refused.is_equivalent_to(request),
         }
     }
 
     /// Whether two causes concern the same Workloads.
     fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Shape(shape), Self::Shape(other)) => shape.has_shape_of(other),
+            (Self::Requests(refused), Self::Requests(other)) => refused.is_equivalent_to(other),
             _ => self == other,
         }
     }
@@ -133,7 +133,7 @@ mod tests {
         let causes = [
             (ExclusionCause::Namespace("a".into()), [true, true, true, false]),
             (ExclusionCause::Kind(refused.kind.clone()), [true, true, false, true]),
-            (ExclusionCause::Shape(Arc::new(refused)), [true, false, false, false]),
+            (ExclusionCause::Requests(Arc::new(refused)), [true, false, false, false]),
         ];
         let requests = [
             request("a", "Job", 1),

@@ -192,13 +192,12 @@ impl Fleet {
 
     /// Whether nothing is known of the capacity of any cluster of a MultiKueueConfig that is connected: none reports, or all reports are
     /// stale. Then the clusters race, as upstream's (docs/reference/dispatch.md §2).
-    pub fn is_blind(&self, config: &str) -> bool {
+    pub fn has_no_current_report(&self, config: &str) -> bool {
         let config = self.config(config);
         let clusters = config.clusters.iter().map(|id| &self.clusters[id.index()]);
         let mut connected = clusters.filter(|cluster| cluster.connected).peekable();
         connected.peek().is_some()
-            && connected
-                .all(|one| one.report_listed && one.stale || one.is_known_to_report_nothing())
+            && connected.all(|one| one.report_listed && one.stale || one.is_unreported())
     }
 
     /// Sets a MultiKueueConfig with its policy; `None` removes it.

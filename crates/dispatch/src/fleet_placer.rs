@@ -91,8 +91,8 @@ impl<'a> FleetPlacer<'a> {
         key
     }
 
-    fn races_blind(&self, dispatched: &DispatchedEntry) -> bool {
-        self.fleet.races_blind((&dispatched.config, &dispatched.work), self.now)
+    fn races_without_current_reports(&self, dispatched: &DispatchedEntry) -> bool {
+        self.fleet.races_without_current_reports((&dispatched.config, &dispatched.work), self.now)
     }
 
     /// The clusters without reports. Their queues decide about an entry that has no room elsewhere.
@@ -138,7 +138,7 @@ impl Placer for FleetPlacer<'_> {
             return Ok(None);
         };
         // Nothing is known of any cluster: they race after the reservation.
-        if self.races_blind(&dispatched) {
+        if self.races_without_current_reports(&dispatched) {
             return Ok(None);
         }
         let alternative = self.is_alternative(entry);
@@ -159,10 +159,12 @@ impl Placer for FleetPlacer<'_> {
     fn fits_after(&mut self, entry: &CycleEntry, gone: &[WorkloadId]) -> bool {
         let dispatched = self.dispatched(entry);
         let fits = |one: DispatchedEntry| {
-            self.races_blind(&one) || !self.unreported_candidates(&one).is_empty() || {
-                let request = one.request(entry.workload, false, self.fleet);
-                self.fleet.fits_after(&request, gone, self.now)
-            }
+            self.races_without_current_reports(&one)
+                || !self.unreported_candidates(&one).is_empty()
+                || {
+                    let request = one.request(entry.workload, false, self.fleet);
+                    self.fleet.fits_after(&request, gone, self.now)
+                }
         };
         dispatched.is_none_or(fits)
     }

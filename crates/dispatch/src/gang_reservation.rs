@@ -23,7 +23,7 @@ use engine::{
 };
 
 use crate::fleet::Fleet;
-use crate::node_packing::{PARTS, PackedNodes};
+use crate::node_packing::{MILLIONTHS, PackedNodes};
 use crate::pending_placements::PlacementClass;
 use crate::policy::GangReservationPolicy;
 use crate::queue_order::WaitingPosition;
@@ -47,7 +47,7 @@ pub struct CapacityReservation {
     work: Arc<AssignedWorkload>,
     /// Placements before this one count as ending if run times are unknown.
     before: PlacementSerial,
-    /// Reserved share of the cluster, in parts of [`PARTS`].
+    /// Reserved share of the cluster, in millionths.
     part: i128,
 }
 
@@ -257,7 +257,7 @@ impl Fleet {
         let reserved: i128 = others.map(|one| one.part).sum();
         let cluster = &mut self.clusters[id.index()];
         let part = cluster.nodes()?.share_of_cluster(work);
-        if (part + reserved) * 100 > i128::from(candidate.policy.max_share) * PARTS {
+        if (part + reserved) * 100 > i128::from(candidate.policy.max_share) * MILLIONTHS {
             return None;
         }
         Some((earliest_fit(cluster, work, part, now)?, part))

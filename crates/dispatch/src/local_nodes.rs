@@ -5,7 +5,7 @@
 //! are counted on these nodes. How many pods of a set are bound to each of several nodes is the choice of the scheduler; so all of
 //! them are counted on each. Whatever it chooses, the pods that are counted fit, in any order.
 //!
-//! Pods without assigned nodes are counted where they fit most tightly. That is a guess, made again when a node of it changes.
+//! Pods without assigned nodes are counted where they fit most tightly. That is the likely choice, computed again when a node of it changes.
 //!
 //! New nodes that an autoscaler can still add take what fits on no present node ([`new_nodes`]).
 //!
@@ -124,9 +124,9 @@ impl LocalNodes {
             self.nodes.insert(name.into(), node);
         }
         let affected: Vec<PlacementSerial> = match same_labels {
-            true => self.guessed_on(name).collect(),
+            true => self.likely_on(name).collect(),
             // A node with the name of a host came or went.
-            false => self.guessed_on(name).chain(self.assigned_to(&hosts)).collect(),
+            false => self.likely_on(name).chain(self.assigned_to(&hosts)).collect(),
         };
         self.recount(affected);
     }
@@ -157,9 +157,9 @@ impl LocalNodes {
             .collect();
         for &(at, count, unassigned) in &sets {
             let on_nodes = if unassigned {
-                let (guess, left) = self.guess(&work, at);
+                let (likely, left) = self.likely_nodes(&work, at);
                 short.extend((left > 0).then_some((at, left)));
-                guess
+                likely
             } else {
                 let hosts = work.assigned.get(at).map(|given| given.nodes.as_slice());
                 let names =
@@ -273,8 +273,8 @@ impl LocalNodes {
         }
     }
 
-    /// Workloads with a guess that a change of this node may change.
-    fn guessed_on(&self, name: &str) -> impl Iterator<Item = PlacementSerial> {
+    /// Workloads with likely nodes that a change of this node may change.
+    fn likely_on(&self, name: &str) -> impl Iterator<Item = PlacementSerial> {
         let concerns = move |serial: &&PlacementSerial| {
             self.placed.get(serial).is_some_and(|counted| {
                 !counted.short.is_empty() || counted.pods.iter().any(|one| *one.node == *name)

@@ -24,8 +24,8 @@ pub(crate) use self::new_nodes::NewNodes;
 use crate::refusal::{CapacityShortage, ShortageCause};
 use crate::{AssignedPodSet, AssignedWorkload, CapacityReport, NodeClassCapacity, RequestedPodSet};
 
-/// Sizes and free capacity are compared in this many parts of the largest node.
-pub(crate) const PARTS: i128 = 1_000_000;
+/// Sizes and free capacity are compared in millionths of the largest node, shares in millionths of the cluster.
+pub(crate) const MILLIONTHS: i128 = 1_000_000;
 
 /// Present nodes, or those that an autoscaler can add.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -155,11 +155,11 @@ impl PackedNodes {
         self.groups.iter().filter_map(class).collect()
     }
 
-    /// Dominant share of `work` in the allocatable capacity of the cluster, in parts of [`PARTS`].
+    /// Dominant share of `work` in the allocatable capacity of the cluster, in millionths.
     pub(crate) fn share_of_cluster(&self, work: &AssignedWorkload) -> i128 {
         let asked = work.total_requests().into_iter();
         asked
-            .map(|(resource, amount)| parts(amount, Amount(self.total_allocatable(resource))))
+            .map(|(resource, amount)| millionths(amount, Amount(self.total_allocatable(resource))))
             .max()
             .unwrap_or(0)
     }
@@ -196,7 +196,7 @@ impl PackedNodes {
         let part = |&(resource, amount): &(ResourceId, Amount)| {
             let column = self.column(resource);
             let largest = column.and_then(|column| self.table.largest.get(column));
-            parts(amount, largest.copied().unwrap_or_default())
+            millionths(amount, largest.copied().unwrap_or_default())
         };
         pods.requests.iter().map(part).max().unwrap_or_default()
     }
@@ -225,7 +225,7 @@ impl PackedNodes {
         };
         let suitable = self.suitable(pods, assigned);
         while remaining > 0 {
-            let Some(index) = self.tightest(&need, (&suitable, tier), remaining) else {
+            let Some(index) = self.best_fit(&need, (&suitable, tier), remaining) else {
                 break;
             };
             remaining -= self.fill_nodes(index, &need, remaining);
@@ -291,13 +291,15 @@ impl PackedNodes {
             let used: NodeAmounts =
                 size.iter().zip(&group.free).map(|(&size, &free)| size - free).collect();
             let pods = pods_per_node(&used, need);
-            (pods > 0).then(|| (self.tier(group), self.waste(&group.free, need, 0), index, pods))
+            (pods > 0).then(|| {
+                (self.tier(group), self.remaining_after(&group.free, need, 0), index, pods)
+            })
         });
         found.min().map(|(_, _, index, pods)| (index, pods))
     }
 
     /// The group of a tier with the least free capacity after the placement; the first of equal groups.
-    fn tightest(
+    fn best_fit(
         &self,
         need: &PodNeed,
         (suitable, tier): (&[bool], NodeTier),
@@ -305,19 +307,19 @@ impl PackedNodes {
     ) -> Option<usize> {
         let groups = self.groups.iter().enumerate().filter(|(_, group)| self.tier(group) == tier);
         let candidates = groups.filter(|(_, group)| suitable.get(group.class) == Some(&true));
-        let wastes = candidates.filter_map(|(index, group)| {
+        let candidates = candidates.filter_map(|(index, group)| {
             let pods = pods_per_node(&group.free, need).min(remaining);
-            (pods > 0).then(|| (self.waste(&group.free, need, pods), index))
+            (pods > 0).then(|| (self.remaining_after(&group.free, need, pods), index))
         });
-        wastes.min().map(|(_, index)| index)
+        candidates.min().map(|(_, index)| index)
     }
 
-    /// Free capacity of a node after `pods` more pods: the sum over all resources, in parts of the largest node.
-    fn waste(&self, free: &NodeAmounts, need: &PodNeed, pods: i64) -> i128 {
+    /// Free capacity of a node after `pods` more pods: the sum over all resources, in millionths of the largest node.
+    fn remaining_after(&self, free: &NodeAmounts, need: &PodNeed, pods: i64) -> i128 {
         let columns = free.iter().zip(&self.table.largest).enumerate();
         let remaining = columns.map(|(column, (&free, &largest))| {
             let taken = need.iter().find(|(at, _)| *at == column);
-            parts(free - taken.map_or(Amount::ZERO, |(_, amount)| amount.times(pods)), largest)
+            millionths(free - taken.map_or(Amount::ZERO, |(_, amount)| amount.times(pods)), largest)
         });
         remaining.sum()
     }
@@ -423,8 +425,8 @@ fn pods_per_node(free: &NodeAmounts, need: &PodNeed) -> i64 {
     need.iter().map(of).min().unwrap_or(i64::MAX)
 }
 
-fn parts(amount: Amount, of: Amount) -> i128 {
-    i128::from(amount.clip().0) * PARTS / i128::from(of.0.max(1))
+fn millionths(amount: Amount, of: Amount) -> i128 {
+    i128::from(amount.clip().0) * MILLIONTHS / i128::from(of.0.max(1))
 }
 
 #[cfg(test)]

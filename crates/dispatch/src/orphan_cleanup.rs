@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 use crate::{CopyHistory, CopyStamp, HubIncarnation, PresentWorkload};
 
 /// The breaker trips above this number and above this percentage of orphans.
-const MANY: usize = 10;
-const PERCENT: usize = 20;
+const BREAKER_MIN_ORPHANS: usize = 10;
+const BREAKER_PERCENT: usize = 20;
 
 /// A clone or a job that a worker lists.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub struct HubWorkload<'a> {
     /// Its uid and version.
     pub present: Option<PresentWorkload<'a>>,
     /// The uid of the last Workload of the name whose deletion was observed.
-    pub departed: Option<&'a str>,
+    pub deleted_uid: Option<&'a str>,
 }
 
 /// Result of comparing one worker with the hub.
@@ -59,7 +59,7 @@ pub fn find_orphans<'a>(
 ) -> OrphanScan {
     let is_disputed = |one: &ListedCopy| {
         let hub = on_hub(&one.workload);
-        let history = incarnation.history(&one.stamp, hub.present, hub.departed);
+        let history = incarnation.history(&one.stamp, hub.present, hub.deleted_uid);
         history == CopyHistory::Unknown || hub.epoch.is_some_and(|epoch| epoch < one.stamp.epoch)
     };
     let is_orphan =
@@ -75,10 +75,11 @@ pub fn find_orphans<'a>(
     let disputed: BTreeSet<&str> = disputed.into_iter().map(|one| &*one.workload).collect();
     let all: BTreeSet<&str> = listed.iter().map(|one| &*one.workload).collect();
     // Clone and job of one Workload count once.
-    let lost: BTreeSet<&str> = found.iter().map(|(workload, _)| *workload).collect();
+    let orphaned: BTreeSet<&str> = found.iter().map(|(workload, _)| *workload).collect();
     // Both limits must be exceeded: all copies of a small worker may go, and many of a large one.
-    let many = lost.len() > MANY && lost.len() * 100 > all.len() * PERCENT;
-    let fewer = !lost.is_empty() && n_on_hub.is_some_and(|on_hub| on_hub < all.len());
+    let many =
+        orphaned.len() > BREAKER_MIN_ORPHANS && orphaned.len() * 100 > all.len() * BREAKER_PERCENT;
+    let fewer = !orphaned.is_empty() && n_on_hub.is_some_and(|on_hub| on_hub < all.len());
     OrphanScan {
         orphans: found.into_iter().map(|(name, epoch)| (name.into(), epoch)).collect(),
         breaker_tripped: many || fewer || !disputed.is_empty(),
@@ -108,7 +109,7 @@ mod tests {
         n_on_hub: Option<usize>,
     ) -> OrphanScan {
         let on_hub =
-            |name: &str| HubWorkload { epoch: epoch_of(name), present: None, departed: None };
+            |name: &str| HubWorkload { epoch: epoch_of(name), present: None, deleted_uid: None };
         find_orphans(listed, on_hub, &HubIncarnation::default(), n_on_hub)
     }
 

@@ -178,12 +178,8 @@ impl fmt::Display for RefusalMessage<'_> {
     }
 }
 
-fn write_shortage(
-    f: &mut fmt::Formatter<'_>,
-    write_shortage: &ShortageCause,
-    names: &Names,
-) -> fmt::Result {
-    match write_shortage {
+fn write_shortage(f: &mut fmt::Formatter<'_>, cause: &ShortageCause, names: &Names) -> fmt::Result {
+    match cause {
         ShortageCause::NoSuitableNode => f.write_str("no node has suitable labels and taints"),
         ShortageCause::PodTooLarge { resource, need, most } => {
             let resource = names.resources.name(*resource);

@@ -62,8 +62,8 @@ pub struct WorkloadRequest {
 impl WorkloadRequest {
     /// Whether two requests ask for the same pods of the same kind, under whatever guarantee and wherever they ran before.
     #[must_use]
-    pub(crate) fn has_shape_of(&self, other: &Self) -> bool {
-        // A new field is a part of the shape, unless it is left out here.
+    pub(crate) fn is_equivalent_to(&self, other: &Self) -> bool {
+        // Every new field is compared unless it is excluded here.
         let Self {
             kind,
             namespace,

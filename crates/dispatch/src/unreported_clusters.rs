@@ -43,12 +43,30 @@ impl Fleet {
     /// Whether a cluster is connected and known to report nothing.
     pub fn is_unreported(&self, id: ClusterId) -> bool {
         let cluster = &self.clusters[id.index()];
-        cluster.connected && cluster.is_known_to_report_nothing()
+        cluster.connected && cluster.is_unreported()
+    }
+
+    /// Whether a Workload gets quota alone and its clusters race, because nothing is known of any of them. A Workload that requires
+    /// a cluster, or with flavors that are bound to clusters, waits without quota while none of these can be nominated.
+    pub fn races_without_current_reports(
+        &self,
+        (name, work): (&str, &AssignedWorkload),
+        now: Time,
+    ) -> bool {
+        let (config, request) = (self.config(name), &*work.request);
+        let opens = |id: ClusterId| {
+            work.may_run_on(self.name(id))
+                && self.serves(id, request)
+                && self.check_open(request, &config.policy, id, now).is_ok()
+        };
+        let is_limited = request.required_cluster().is_some() || work.is_bound();
+        self.has_no_current_report(name)
+            && (!is_limited || config.clusters.iter().any(|id| opens(*id)))
     }
 
     /// Whether a race is one of clusters without reports, beside others that report.
     pub fn races_beside_reports(&self, config: &str, dispatcher: Dispatcher) -> bool {
-        dispatcher == Dispatcher::Capacity && !self.is_blind(config)
+        dispatcher == Dispatcher::Capacity && !self.has_no_current_report(config)
     }
 
     /// The clusters without reports that a Workload may wait for now.

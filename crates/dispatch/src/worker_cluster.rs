@@ -76,8 +76,8 @@ impl WorkerCluster {
         self.report.as_deref()
     }
 
-    /// Whether its queues decide alone, as those of a cluster that runs Kueue.
-    pub(crate) fn is_known_to_report_nothing(&self) -> bool {
+    /// Whether it is known to report no capacity, as a cluster that runs Kueue: then its queues decide alone.
+    pub(crate) fn is_unreported(&self) -> bool {
         self.report_listed && !self.report_awaited && self.report.is_none()
     }
 

@@ -155,7 +155,7 @@ fn a_cluster_that_evicted_a_workload_is_left_out_although_the_checkpoint_is_ther
     let mut clusters = Clusters::new();
     let (east, west) = (clusters.east, clusters.west);
     // When the worker evicts, the hub has not recorded the cluster yet.
-    let cause = ExclusionCause::Shape(Arc::clone(&work(None).request));
+    let cause = ExclusionCause::Requests(Arc::clone(&work(None).request));
     clusters.fleet.exclude_cluster(west, cause, NOW, "no".into());
     assert_eq!(clusters.choose(&prefers("west")), Ok(east));
     let [(_, ClusterRefusal::Excluded { until, .. }), _] = clusters.refusals(&requires("west"))[..]
@@ -164,7 +164,7 @@ fn a_cluster_that_evicted_a_workload_is_left_out_although_the_checkpoint_is_ther
     };
     assert_eq!(clusters.fleet.next_wake_at(), Some(until));
     // The next eviction continues the exclusion of that shape: twice as long.
-    let cause = ExclusionCause::Shape(Arc::clone(&requires("west").request));
+    let cause = ExclusionCause::Requests(Arc::clone(&requires("west").request));
     clusters.fleet.exclude_cluster(west, cause, until, "no".into());
     let again = clusters.fleet.choose_cluster(&asked(&work(Some(("west", true)))), until);
     let refused = again.expect_err("left out again");
@@ -197,11 +197,11 @@ fn a_requirement_holds_in_every_race_and_a_preference_begins_the_first_round() {
 }
 
 #[test]
-fn a_workload_races_blind_only_while_the_required_cluster_may_be_nominated() {
+fn a_workload_races_without_reports_only_while_the_required_cluster_may_be_nominated() {
     let mut clusters = Clusters::new();
     let (east, west) = (clusters.east, clusters.west);
     let races = |clusters: &Clusters, work: &AssignedWorkload| {
-        clusters.fleet.races_blind(("all", work), NOW)
+        clusters.fleet.races_without_current_reports(("all", work), NOW)
     };
     assert!(!races(&clusters, &requires("west")), "the clusters report");
     for id in [east, west] {

@@ -219,7 +219,7 @@ fn only_a_few_workloads_without_known_room_wait_for_the_queues_of_a_cluster_with
 }
 
 #[test]
-fn a_blind_race_needs_no_cluster_but_the_one_with_a_required_checkpoint() {
+fn a_race_without_reports_needs_no_cluster_but_the_one_with_a_required_checkpoint() {
     let outcome = |checkpoint: Option<bool>, connected: bool| {
         let (mut engine, cpu) = engine(100);
         let mut fleet = Fleet::new();

@@ -204,7 +204,7 @@ fn the_room_that_an_eviction_makes_is_for_what_preempts() {
 #[test]
 fn a_cluster_that_is_left_out_is_tried_when_that_ends() {
     let mut clusters = Clusters::new(Some(POLICY), 8);
-    let cause = ExclusionCause::Shape(Arc::clone(&work(1, 4).request));
+    let cause = ExclusionCause::Requests(Arc::clone(&work(1, 4).request));
     clusters.fleet.exclude_cluster(clusters.east, cause, Time(200), "refused".into());
     let Err(StayReason::NoRoom(Some(until))) = clusters.found(200) else {
         panic!("it is left out");

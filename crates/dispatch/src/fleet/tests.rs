@@ -267,17 +267,17 @@ fn a_report_over_another_connection_includes_a_clone_once_its_version_is_known_a
 fn clusters_race_only_if_nothing_is_known_of_any_that_is_connected() {
     let mut fleet = fleet(&[("east", 1, 8), ("west", 1, 8)], PlacementPolicy::default());
     let (east, west) = (fleet.cluster("east"), fleet.cluster("west"));
-    assert!(!fleet.is_blind("all"), "both report");
+    assert!(!fleet.has_no_current_report("all"), "both report");
     fleet.set_stale(east, true);
     fleet.set_report_listed(east, true);
-    assert!(!fleet.is_blind("all"), "west reports");
+    assert!(!fleet.has_no_current_report("all"), "west reports");
     fleet.set_report(west, None);
-    assert!(!fleet.is_blind("all"), "it is not known whether west reports");
+    assert!(!fleet.has_no_current_report("all"), "it is not known whether west reports");
     fleet.set_report_listed(west, true);
-    assert!(fleet.is_blind("all"));
+    assert!(fleet.has_no_current_report("all"));
     fleet.set_connected(east, false);
     fleet.set_connected(west, false);
-    assert!(!fleet.is_blind("all"), "none is connected");
+    assert!(!fleet.has_no_current_report("all"), "none is connected");
 }
 
 #[test]
@@ -585,7 +585,7 @@ fn a_workload_may_ask_for_leases_whatever_its_policy_is_and_decline_them() {
         let wanted = LeasePolicy { lost_after: Some(7), ..LeasePolicy::DEFAULT };
         assert_eq!(fleet.lease_policy(east), Some(exactly_once.unwrap_or(wanted)));
         // The mark of a Workload makes no other shape of it.
-        let cause = ExclusionCause::Shape(Arc::clone(&asking(Some(true)).request));
+        let cause = ExclusionCause::Requests(Arc::clone(&asking(Some(true)).request));
         fleet.exclude_cluster(east, cause, NOW, "refused".into());
         assert!(choose(&mut fleet, 1, &asking(None), NOW).is_err());
     }
@@ -595,7 +595,7 @@ fn a_workload_may_ask_for_leases_whatever_its_policy_is_and_decline_them() {
 fn the_end_of_an_exclusion_wakes_the_key() {
     let mut fleet = fleet(&[("east", 1, 4)], PlacementPolicy::default());
     let east = fleet.cluster("east");
-    let cause = ExclusionCause::Shape(Arc::clone(&work(1, 1).request));
+    let cause = ExclusionCause::Requests(Arc::clone(&work(1, 1).request));
     fleet.exclude_cluster(east, cause, NOW, "refused".into());
     let key = key(choose(&mut fleet, 1, &work(1, 1), NOW));
     let end = NOW.0 + MINUTE;
@@ -613,7 +613,7 @@ fn a_refused_shape_is_left_out_for_every_workload_that_has_it() {
     let mut fleet = fleet(&[("east", 1, 4), ("west", 1, 4)], PlacementPolicy::default());
     let (east, west) = (fleet.cluster("east"), fleet.cluster("west"));
     assert_eq!(choose(&mut fleet, 1, &work(1, 1), NOW), Ok(east));
-    let cause = ExclusionCause::Shape(Arc::clone(&work(1, 1).request));
+    let cause = ExclusionCause::Requests(Arc::clone(&work(1, 1).request));
     fleet.exclude_cluster(east, cause, NOW, "refused".into());
     assert_eq!(choose(&mut fleet, 2, &work(1, 1), NOW), Ok(west));
     assert_eq!(choose(&mut fleet, 3, &work(1, 2), NOW), Ok(east));
@@ -708,7 +708,7 @@ impl FleetFixture {
             FleetChange::PlacementRefusal { workload, count, cpu } => {
                 if let Some(cluster) = fleet.placed_on(WorkloadId(workload)) {
                     fleet.unplace(WorkloadId(workload));
-                    let cause = ExclusionCause::Shape(Arc::new(request(count, cpu)));
+                    let cause = ExclusionCause::Requests(Arc::new(request(count, cpu)));
                     fleet.exclude_cluster(cluster, cause, Time(self.now), "no".into());
                 }
             }

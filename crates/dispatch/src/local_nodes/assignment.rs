@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use engine::{Amount, ids::ResourceId};
 
 use super::{CountedAmounts, LocalNode, LocalNodes, PodsOnNode, less};
-use crate::node_packing::PARTS;
+use crate::node_packing::MILLIONTHS;
 use crate::refusal::{CapacityShortage, ShortageCause};
 use crate::{AssignedPodSet, AssignedWorkload, RequestedPodSet};
 
@@ -25,7 +25,7 @@ type AssignedHosts = Vec<(Box<str>, i64)>;
 struct SuitableNode<'a> {
     name: &'a str,
     node: &'a LocalNode,
-    /// The hostname, if pods can be bound to it: no other node has it, and it is certain that the node suits.
+    /// The hostname, if pods can be bound to it: no other node has it, and the match is certain.
     host: Option<&'a str>,
     /// Pods that fit beside what is counted.
     pods: i64,
@@ -45,7 +45,17 @@ struct NodeSearch<'a> {
 struct PodsToPlace<'a> {
     pods: &'a RequestedPodSet,
     count: i64,
-    given: Option<&'a AssignedPodSet>,
+    /// What the assigned flavors add.
+    additions: Option<&'a AssignedPodSet>,
+}
+
+/// Whether the scheduler can bind pods to a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum NodeMatch {
+    Never,
+    /// It depends on a label that no node has, which new nodes may get.
+    Possible,
+    Certain,
 }
 
 impl LocalNodes {
@@ -71,7 +81,11 @@ impl LocalNodes {
     }
 
     /// Where the pods of a set that is assigned no nodes may be bound, and how many fit nowhere.
-    pub(super) fn guess(&self, work: &AssignedWorkload, pod_set: usize) -> (Vec<PodsOnNode>, i64) {
+    pub(super) fn likely_nodes(
+        &self,
+        work: &AssignedWorkload,
+        pod_set: usize,
+    ) -> (Vec<PodsOnNode>, i64) {
         let Some(set) = all_pods(work).nth(pod_set) else {
             return (Vec::new(), 0);
         };
@@ -88,7 +102,11 @@ impl LocalNodes {
 }
 
 fn all_pods(work: &AssignedWorkload) -> impl Iterator<Item = PodsToPlace<'_>> {
-    work.pod_sets().map(|(pods, count, given)| PodsToPlace { pods, count: count.max(0), given })
+    work.pod_sets().map(|(pods, count, additions)| PodsToPlace {
+        pods,
+        count: count.max(0),
+        additions,
+    })
 }
 
 impl<'a> NodeSearch<'a> {
@@ -109,11 +127,13 @@ impl<'a> NodeSearch<'a> {
         let of_set =
             |one: &SuitableNode<'a>, pods| (Box::<str>::from(one.host.unwrap_or_default()), pods);
         if !set.pods.needs_more_than_room {
-            if let Some(one) = self.tightest(&suitable, set) {
+            if let Some(one) = self.best_fit(&suitable, set) {
                 self.add(one.name, set.pods, set.count);
                 return Ok(vec![of_set(one, set.count)]);
             }
-            let own = suitable.iter().filter(|one| one.host.is_some() && self.is_own(one, set));
+            let own = suitable
+                .iter()
+                .filter(|one| one.host.is_some() && self.cannot_displace_others(one, set));
             let (on_nodes, left) = self.pack(set, own.collect());
             if left == 0 {
                 // Each may get all of them.
@@ -133,10 +153,14 @@ impl<'a> NodeSearch<'a> {
     }
 
     fn suitable(&self, set: PodsToPlace<'_>) -> Vec<SuitableNode<'a>> {
-        let suits = |(name, node): (&'a str, &'a LocalNode)| {
-            let certain = self.suits(name, node, set)?;
+        let suitable = |(name, node): (&'a str, &'a LocalNode)| {
+            let node_match = self.match_node(name, node, set);
+            if node_match == NodeMatch::Never {
+                return None;
+            }
             let host = node.hostname().filter(|host| {
-                certain && self.nodes.hosts.get(*host).is_some_and(|names| names.len() == 1)
+                node_match == NodeMatch::Certain
+                    && self.nodes.hosts.get(*host).is_some_and(|names| names.len() == 1)
             });
             let fits = needs(set.pods)
                 .map(|(resource, amount)| self.left(name, node, resource).0 / amount.0.max(1));
@@ -144,39 +168,37 @@ impl<'a> NodeSearch<'a> {
             Some(SuitableNode { name, node, host, pods })
         };
         let all = self.nodes.nodes.iter().map(|(name, node)| (&**name, node));
-        all.filter_map(suits).collect()
+        all.filter_map(suitable).collect()
     }
 
-    /// Whether it is certain that a node suits; `None` if it does not. A label that no node has may be one that new nodes get.
-    fn suits(&self, name: &str, node: &LocalNode, set: PodsToPlace<'_>) -> Option<bool> {
+    fn match_node(&self, name: &str, node: &LocalNode, set: PodsToPlace<'_>) -> NodeMatch {
         let (labels, tolerations) =
-            set.given.map_or((&[][..], &[][..]), |one| (&one.labels, &one.tolerations));
+            set.additions.map_or((&[][..], &[][..]), |one| (&one.labels, &one.tolerations));
         let (selection, known) = (&set.pods.selection, self.nodes.known_keys());
         if selection.untolerated(&node.taints, tolerations).is_some()
             || !selection.may_match_node(&node.labels, known)
             || labels.iter().any(|one| known.contains(&one.0) && !node.labels.contains(one))
         {
-            return None;
+            return NodeMatch::Never;
         }
-        let mut wanted = selection.node_selector.iter().chain(labels);
-        Some(
-            wanted.all(|one| node.labels.contains(one))
-                && selection.allows_node(name, &node.labels),
-        )
+        let mut required = selection.node_selector.iter().chain(labels);
+        let certain = required.all(|one| node.labels.contains(one))
+            && selection.allows_node(name, &node.labels);
+        if certain { NodeMatch::Certain } else { NodeMatch::Possible }
     }
 
     /// The node that takes all pods of a set and is left with the least room.
-    fn tightest<'b>(
+    fn best_fit<'b>(
         &self,
         suitable: &'b [SuitableNode<'a>],
         set: PodsToPlace<'_>,
     ) -> Option<&'b SuitableNode<'a>> {
         let whole = suitable.iter().filter(|one| one.host.is_some() && one.pods >= set.count);
-        whole.min_by_key(|one| (self.waste(one, set.pods, set.count), one.name))
+        whole.min_by_key(|one| (self.remaining_after(one, set.pods, set.count), one.name))
     }
 
     /// Whether the pods of a set cannot take the room of others on a node, however many of them are bound there.
-    fn is_own(&self, one: &SuitableNode<'a>, set: PodsToPlace<'_>) -> bool {
+    fn cannot_displace_others(&self, one: &SuitableNode<'a>, set: PodsToPlace<'_>) -> bool {
         needs(set.pods).all(|(resource, amount)| {
             let counted = self.counted(one.name, resource);
             let all = i128::from(amount.0) * i128::from(set.count);
@@ -192,14 +214,14 @@ impl<'a> NodeSearch<'a> {
     ) -> (Vec<(&'b SuitableNode<'a>, i64)>, i64) {
         let mut rest: Vec<_> = suitable.into_iter().filter(|one| one.pods > 0).collect();
         rest.sort_by_cached_key(|one| {
-            (self.waste(one, set.pods, one.pods.min(set.count)), one.name)
+            (self.remaining_after(one, set.pods, one.pods.min(set.count)), one.name)
         });
         let (mut packed, mut left) = (Vec::new(), set.count);
         let mut full = rest.iter().copied().enumerate();
         while left > 0 {
             let Some((at, next)) = full.next() else { break };
             let last = rest.get(at..).unwrap_or_default().iter().filter(|one| one.pods >= left);
-            let last = last.min_by_key(|one| (self.waste(one, set.pods, left), one.name));
+            let last = last.min_by_key(|one| (self.remaining_after(one, set.pods, left), one.name));
             let next = last.copied().unwrap_or(next);
             let pods = next.pods.min(left);
             packed.push((next, pods));
@@ -224,24 +246,27 @@ impl<'a> NodeSearch<'a> {
         less(free_of(node, resource), self.counted(name, resource))
     }
 
-    /// What is left of a node after so many pods more: the sum over all resources, in parts of the largest node.
-    fn waste(&self, one: &SuitableNode<'a>, pods: &RequestedPodSet, count: i64) -> i128 {
+    /// What is left of a node after so many pods more: the sum over all resources, in millionths of the largest node.
+    fn remaining_after(&self, one: &SuitableNode<'a>, pods: &RequestedPodSet, count: i64) -> i128 {
         let left = one.node.free.iter().map(|&(resource, free)| {
             let taken = needs(pods).find(|(needed, _)| *needed == resource);
             let taken = taken.map_or(0, |(_, amount)| i128::from(amount.0) * i128::from(count));
-            self.parts(resource, less(free, self.counted(one.name, resource) + taken))
+            self.millionths(resource, less(free, self.counted(one.name, resource) + taken))
         });
         left.sum()
     }
 
-    /// The share of one pod in the largest node.
+    /// The share of one pod in the largest node, in millionths.
     fn dominant_share(&self, pods: &RequestedPodSet) -> i128 {
-        needs(pods).map(|(resource, amount)| self.parts(resource, amount)).max().unwrap_or_default()
+        needs(pods)
+            .map(|(resource, amount)| self.millionths(resource, amount))
+            .max()
+            .unwrap_or_default()
     }
 
-    fn parts(&self, resource: ResourceId, amount: Amount) -> i128 {
+    fn millionths(&self, resource: ResourceId, amount: Amount) -> i128 {
         let largest = self.largest.get(&resource).map_or(0, |most| most.0);
-        i128::from(amount.clip().0) * PARTS / i128::from(largest.max(1))
+        i128::from(amount.clip().0) * MILLIONTHS / i128::from(largest.max(1))
     }
 
     fn shortage(

@@ -173,7 +173,7 @@ fn the_scheduler_chooses_where_more_than_room_counts() {
 }
 
 #[test]
-fn a_guess_that_fits_nowhere_is_made_again_when_nodes_change() {
+fn likely_nodes_are_computed_again_when_nodes_change() {
     let mut nodes = nodes(&[("n1", 1, 0)]);
     let waits = RequestedPodSet { needs_more_than_room: true, ..pods("waits", 1, 2, 0) };
     nodes.count(1, work(vec![waits]));

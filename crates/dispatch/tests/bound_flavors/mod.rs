@@ -82,7 +82,7 @@ fn bound_by_flavor(
 }
 
 /// The fleet of `two_flavors` without reports; east is not connected.
-fn blind() -> (Engine, ResourceId, Fleet) {
+fn without_reports() -> (Engine, ResourceId, Fleet) {
     let (engine, cpu, mut fleet) = two_flavors();
     for (name, connected) in [("east", false), ("west", true)] {
         let cluster = fleet.cluster(name);
@@ -94,9 +94,9 @@ fn blind() -> (Engine, ResourceId, Fleet) {
 }
 
 #[test]
-fn a_blind_race_needs_a_cluster_that_a_flavor_is_bound_to() {
+fn a_race_without_reports_needs_a_cluster_that_a_flavor_is_bound_to() {
     for on_prem in [&["east"][..], &["misspelt"], &[]] {
-        let (mut engine, cpu, mut fleet) = blind();
+        let (mut engine, cpu, mut fleet) = without_reports();
         submit(&mut engine, "ns/one", cpu, 2);
         let lookup =
             |entry: &engine::CycleEntry| Some(bound_by_flavor(entry, cpu, [on_prem, &["west"]]));
@@ -108,8 +108,8 @@ fn a_blind_race_needs_a_cluster_that_a_flavor_is_bound_to() {
 }
 
 #[test]
-fn a_workload_without_a_cluster_for_a_blind_race_waits_for_one() {
-    let (mut engine, cpu, mut fleet) = blind();
+fn a_workload_without_a_cluster_for_a_race_without_reports_waits_for_one() {
+    let (mut engine, cpu, mut fleet) = without_reports();
     let id = submit(&mut engine, "ns/one", cpu, 2);
     let lookup =
         |entry: &engine::CycleEntry| Some(bound_by_flavor(entry, cpu, [&["east"], &["misspelt"]]));

@@ -27,7 +27,7 @@ pub(super) fn admitted_work(
 }
 
 /// Whether clusters race for a Workload with quota because nothing is known of any of them.
-pub(super) fn races_blind(
+pub(super) fn races_without_current_reports(
     record: &TrackedWorkload,
     (scheduler, fleet): (&Scheduler, &Fleet),
     now: Time,
@@ -36,9 +36,9 @@ pub(super) fn races_blind(
         return false;
     };
     let config = scheduler.multikueue_config(&admission.cluster_queue);
-    config.filter(|config| fleet.is_blind(config)).is_some_and(|config| {
+    config.filter(|config| fleet.has_no_current_report(config)).is_some_and(|config| {
         let work = admitted_work(record, admission, (scheduler, fleet));
-        work.is_some_and(|work| fleet.races_blind((config, &work), now))
+        work.is_some_and(|work| fleet.races_without_current_reports((config, &work), now))
     })
 }
 

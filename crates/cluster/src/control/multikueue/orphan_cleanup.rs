@@ -157,7 +157,7 @@ fn sweep(
         HubWorkload {
             epoch: record.map(|record| index::epoch(record.object())),
             present: record.and_then(present_workload),
-            departed: key.and_then(|key| hub.departed.get(&key)).map(|uid| &**uid),
+            deleted_uid: key.and_then(|key| hub.departed.get(&key)).map(|uid| &**uid),
         }
     };
     find_orphans(&worker.listed(ctx.outbox.writes()), on_hub, incarnation, n_on_hub)

@@ -50,7 +50,7 @@ impl RefusedClusters<'_> {
         let cause = match scope {
             RefusedScope::Namespace => ExclusionCause::Namespace(request.namespace.clone()),
             RefusedScope::Kind => ExclusionCause::Kind(request.kind.clone()),
-            RefusedScope::Shape => ExclusionCause::Shape(Arc::clone(request)),
+            RefusedScope::Shape => ExclusionCause::Requests(Arc::clone(request)),
         };
         self.registry.fleet_mut().exclude_cluster(cluster, cause, engine_time(self.now), why);
     }

@@ -32,7 +32,7 @@ fn nominated(step: &Decisions) -> Value {
 }
 
 #[test]
-fn a_blind_race_without_a_cluster_that_its_flavor_is_bound_to_gives_the_quota_back() {
+fn a_race_without_reports_or_a_cluster_that_its_flavor_is_bound_to_gives_the_quota_back() {
     for (clusters, ordered) in
         [("east", "hub reserve"), ("west", "hub unplace"), ("", "hub unplace")]
     {
