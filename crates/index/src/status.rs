@@ -33,8 +33,8 @@ pub use self::{
     admitted::admitted,
     admitted_on_cluster::{admitted_on, admitted_on_cluster},
     check_states::{
-        REJECTED, RETRY, check_rejected, check_retry, checks_in_state, lists_checks,
-        ready_with_message, retry_at, with_check_state, with_checks,
+        REJECTED, RETRY, checks_in_state, lists_checks, retry_at, with_check_rejected,
+        with_check_retry, with_check_state, with_checks, with_ready_message,
     },
     condition::{find, set},
     deactivation::{
@@ -51,7 +51,7 @@ pub use self::{
     pods_ready::pods_ready,
     preempted::{preempted, preemption_message},
     quota_released::{
-        nomination_cancelled, quota_released, quota_released_for_good, reservation_dropped,
+        nomination_cancelled, quota_released, quota_released_without_requeue, reservation_dropped,
     },
     quota_reserved::{QuotaReservation, quota_reserved},
     requeue_backoff::{back_off, backoff_ended, queued_at, requeued},

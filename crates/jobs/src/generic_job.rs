@@ -363,7 +363,7 @@ pub trait GenericJob: Clone {
     }
 
     /// Why such a job waits for ever in the queue that it names. Webhooks refuse most of them.
-    fn waits_for_nothing(&self) -> Option<String> {
+    fn never_admissible_reason(&self) -> Option<String> {
         None
     }
 

@@ -543,8 +543,8 @@ impl GenericJob for JobObject {
         of_kind!(self, job => job.is_skipped())
     }
 
-    fn waits_for_nothing(&self) -> Option<String> {
-        of_kind!(self, job => job.waits_for_nothing())
+    fn never_admissible_reason(&self) -> Option<String> {
+        of_kind!(self, job => job.never_admissible_reason())
     }
 
     fn defers_finalization(&self, gates: JobGates) -> bool {

@@ -229,7 +229,8 @@ pub fn reconcile<J: GenericJob + Clone>(
 ) -> Vec<ReconcileStep<J>> {
     // Also while it is being deleted (docs/reference/kueue.md §7.3 row 0b).
     if job.is_skipped() {
-        let waits = job.waits_for_nothing().filter(|_| job.metadata().deletion_timestamp.is_none());
+        let waits =
+            job.never_admissible_reason().filter(|_| job.metadata().deletion_timestamp.is_none());
         let reason = reasons::ERR_WORKLOAD_COMPOSE;
         return waits
             .map(|message| ReconcileStep::Refuse { reason, message })

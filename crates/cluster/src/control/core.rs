@@ -67,8 +67,8 @@ pub(crate) struct CoreConfig {
     pub(crate) requeues_pods: bool,
     /// How long a finished Workload stays; for ever if unset.
     pub(crate) keeps_finished_for: Option<Duration>,
-    /// Time limits of Workloads are enforced, finished ones are deleted, and `reclaimablePods` written, by this process. A clone's manager does all
-    /// of it.
+    /// Time limits of Workloads are enforced, finished ones are deleted, and `reclaimablePods` written, by this process. A
+    /// clone's manager does all of it.
     pub(crate) owns_workloads: bool,
 }
 
@@ -358,20 +358,20 @@ impl Core {
             return;
         };
         let workload = record.object();
-        let leaves = workload.metadata.deletion_timestamp.is_some();
+        let is_leaving = workload.metadata.deletion_timestamp.is_some();
         // Its waiting time begins again after a reactivation.
-        if leaves || workload.spec.active == Some(false) {
+        if is_leaving || workload.spec.active == Some(false) {
             fleet.reset_waiting(id);
         }
         if let Some((reason, message)) = self.scheduler.blocker(workload) {
             // No cycle reports that the Workload does not wait for room any more.
             fleet.pause_waiting(id);
-            let patience = match reason {
+            let delay = match reason {
                 // Only a change of the Workload itself ends this.
                 reasons::ADMISSION_GATED => Duration::ZERO,
                 _ => self.config.scheduler.explain_after,
             };
-            let (reason, not_before) = (reason.to_owned(), after(self.ctx.now, patience));
+            let (reason, not_before) = (reason.to_owned(), after(self.ctx.now, delay));
             let (gated, by_cycle) = (false, false);
             let pending = PendingMessage { reason, message, gated, by_cycle, not_before };
             self.workloads.explain(key, pending);

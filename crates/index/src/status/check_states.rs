@@ -24,7 +24,7 @@ pub fn with_checks(
     at: StatusStamp,
 ) -> WorkloadStatus {
     let before = status.admission_checks.clone();
-    require(&mut status, required, at);
+    sync_required(&mut status, required, at);
     if status.admission_checks == before {
         return status;
     }
@@ -59,7 +59,7 @@ pub fn with_check_state(
 
 /// Sets a check to Retry: the Workload has to be evicted and its checks repeated.
 #[must_use]
-pub fn check_retry(
+pub fn with_check_retry(
     mut status: WorkloadStatus,
     check: &str,
     message: &str,
@@ -71,7 +71,7 @@ pub fn check_retry(
 
 /// Sets the message of a check that is Ready, and nothing else.
 #[must_use]
-pub fn ready_with_message(
+pub fn with_ready_message(
     mut status: WorkloadStatus,
     check: &str,
     message: &str,
@@ -85,7 +85,7 @@ pub fn ready_with_message(
 
 /// Sets a check to Rejected: the Workload has to be deactivated.
 #[must_use]
-pub fn check_rejected(
+pub fn with_check_rejected(
     mut status: WorkloadStatus,
     check: &str,
     message: &str,
@@ -124,7 +124,7 @@ pub fn checks_in_state(status: &WorkloadStatus, state: &str) -> Option<String> {
     (!named.is_empty()).then(|| format!("{noun} in {state} state: {}", named.join("; ")))
 }
 
-pub(super) fn require(status: &mut WorkloadStatus, required: &[String], at: StatusStamp) {
+pub(super) fn sync_required(status: &mut WorkloadStatus, required: &[String], at: StatusStamp) {
     let checks = &mut status.admission_checks;
     // Assigned flavors may need fewer checks than were required before (§2.3).
     checks.retain(|one| required.contains(&one.name));

@@ -19,7 +19,7 @@ pub fn quota_released(status: WorkloadStatus, at: StatusStamp) -> WorkloadStatus
 /// The same of the Workload of a single pod. The pod was deleted, so that nothing would run with quota that the Workload gets
 /// again before it goes, too (docs/reference/kueue.md §7.3 row 6).
 #[must_use]
-pub fn quota_released_for_good(status: WorkloadStatus, at: StatusStamp) -> WorkloadStatus {
+pub fn quota_released_without_requeue(status: WorkloadStatus, at: StatusStamp) -> WorkloadStatus {
     release(status, |_| false, at)
 }
 

@@ -40,7 +40,7 @@ pub fn quota_reserved(
         status.cluster_name = None;
         status.nominated_cluster_names = reservation.nominated.to_vec();
     }
-    check_states::require(&mut status, reservation.checks, at);
+    check_states::sync_required(&mut status, reservation.checks, at);
     admitted::sync(&mut status, at);
     status
 }

@@ -166,7 +166,7 @@ fn the_admitting_cluster_sets_its_check_to_ready() {
 fn an_eviction_keeps_quota_and_cluster_until_the_release() {
     let status = reserve(WorkloadStatus::default(), &["mk"], &["west"], 10);
     let status = admitted_on_cluster(status, "west", "mk", at(20));
-    let status = check_retry(status, "mk", "lost", at(25));
+    let status = with_check_retry(status, "mk", "lost", at(25));
     let status = evict(status, "AdmissionCheck", 30);
     check(
         &status,
@@ -511,7 +511,7 @@ fn step(status: WorkloadStatus, which: u8, second: i64) -> WorkloadStatus {
         4 => evict(status, "Preempted", second),
         5 => quota_released(status, at(second)),
         6 => nomination_cancelled(status, "m", at(second)),
-        7 => check_retry(status, "mk", "m", at(second)),
+        7 => with_check_retry(status, "mk", "m", at(second)),
         8 => pods_ready(status, true, at(second)),
         9 => deactivated(status, at(second)),
         _ => owned_fields(admitted(status, at(second))),

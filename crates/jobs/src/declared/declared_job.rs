@@ -24,7 +24,7 @@ use crate::{
     validate::AnnotatedTemplate,
 };
 
-/// See the module. The object is kept whole; only declared fields are read and changed.
+/// A job of a declared kind. The object is kept whole; only declared fields are read and changed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeclaredJob {
     pub(super) kind: Kind,
@@ -388,7 +388,7 @@ impl GenericJob for DeclaredJob {
             || self.fields().is_some_and(|fields| fields.skip.holds(&self.object))
     }
 
-    fn waits_for_nothing(&self) -> Option<String> {
+    fn never_admissible_reason(&self) -> Option<String> {
         let skip = &self.fields()?.skip;
         let waits = skip.holds(&self.object) && self.is_suspended() && self.finished().is_none();
         let form = skip.present_field().unwrap_or_else(|| "its form".to_owned());

@@ -72,7 +72,7 @@ pub(super) fn has_shrunk(slice: &Workload, pod_set: &str, gates: JobGates) -> bo
 }
 
 /// The next steps of a job with slices. `None` if its pod sets are others than those of its slices: such a job is not resized
-/// but made anew.
+/// but recreated.
 pub(super) fn reconcile<J: GenericJob + Clone>(
     job: &J,
     context: ReconcileContext<'_>,
@@ -97,7 +97,7 @@ pub(super) fn reconcile<J: GenericJob + Clone>(
     if job.unresolved().is_none() && !same_names(&sets, &current.spec.pod_sets) {
         return None;
     }
-    if slices.holder.is_some_and(|holder| starts_anew(job, &sets, holder, context.gates)) {
+    if slices.holder.is_some_and(|holder| must_be_recreated(job, &sets, holder, context.gates)) {
         return None;
     }
     let mut steps: Vec<ReconcileStep<J>> =
@@ -304,9 +304,9 @@ fn grows_on_workers(holder: &Workload) -> bool {
     annotation(&holder.metadata, EXECUTION) != Some(EXACTLY_ONCE)
 }
 
-/// Whether a dispatched job has to be made anew: it was edited before its start, or has a larger size and does not run, or each
+/// Whether a dispatched job has to be recreated: it was edited before its start, or has a larger size and does not run, or each
 /// further pod is further work.
-fn starts_anew<J: GenericJob>(
+fn must_be_recreated<J: GenericJob>(
     job: &J,
     sets: &[PodSet],
     holder: &Workload,
@@ -401,8 +401,8 @@ fn holder<'a>(open: &[&'a Workload]) -> Option<&'a Workload> {
     let holds = |one: &&Workload| {
         holds_quota(one) && !is_taken_over(one, open) && !waits_to_replace(one, open)
     };
-    let mut holders = open.iter().copied().filter(holds);
-    holders.clone().find(|one| leaves(one)).or_else(|| holders.next_back())
+    let mut slices_with_quota = open.iter().copied().filter(holds);
+    slices_with_quota.clone().find(|one| leaves(one)).or_else(|| slices_with_quota.next_back())
 }
 
 /// The direct replacement of the holder; without a holder the latest slice, an evicted one last.

@@ -163,7 +163,7 @@ impl World {
             self.take(name, step, created.as_ref());
         }
         if let (Some(waiting), Some(workload)) = (waiting, self.workloads.get_mut(name)) {
-            set(workload, "WaitingForReplacementPods", waiting.waits, &waiting.reason);
+            set(workload, "WaitingForReplacementPods", waiting.status, &waiting.reason);
         }
     }
 

@@ -9,13 +9,13 @@ use index::{AdmissionMode, FlavorInfo, Index};
 use super::LOCAL;
 use crate::control::{
     elastic_slices::{counts_of, replaced},
-    scheduling::WorkOf,
+    scheduling::DispatchedEntryOf,
     workloads::Workloads,
 };
 
 /// What an entry of a cycle needs of the cluster. In mode Thin the clone carries what flavors of its manager add; in mode Quota the
 /// queues assign flavors of the cluster.
-pub(super) fn work_of(mode: AdmissionMode) -> WorkOf {
+pub(super) fn work_of(mode: AdmissionMode) -> DispatchedEntryOf {
     match mode {
         AdmissionMode::Thin => work_of_carried,
         AdmissionMode::Quota => work_of_assigned,

@@ -78,7 +78,7 @@ use super::{
     jobs::Jobs,
     outbox::{Purpose, Ticket, Tracked, after, answer_single, upsert_single},
     pod_failure::PodFailure,
-    scheduling::{Scheduler, WorkOf},
+    scheduling::{DispatchedEntryOf, Scheduler},
     start_failure::PodStarts,
     timers::Reevaluation,
     workloads::{TrackedWorkload, WorkloadChange, Workloads},
@@ -114,7 +114,7 @@ pub(crate) struct ReportInputs<'a> {
     pub(crate) origin: &'a str,
 }
 
-/// See the module.
+/// The capacity of the cluster of an agent.
 #[derive(Debug)]
 pub(crate) struct LocalCapacity {
     mode: AdmissionMode,
@@ -305,7 +305,7 @@ impl LocalCapacity {
     }
 
     /// What an entry of a cycle needs of the cluster.
-    pub(crate) fn work_of(&self) -> WorkOf {
+    pub(crate) fn work_of(&self) -> DispatchedEntryOf {
         cycle_entries::work_of(self.mode)
     }
 

@@ -10,7 +10,7 @@
 //! | `connections` | which connections are wanted |
 //! | `claims` | which MultiKueueCluster may use a cluster |
 //! | `fences` | the record about a worker that its leases depend on |
-//! | `guarantees` | Workloads that ask for ExactlyOnce themselves |
+//! | `exactly_once_workloads` | Workloads that ask for ExactlyOnce themselves |
 //! | `credentials` | when credentials of kubeconfigs expire |
 //! | `drains` | drains by annotations of MultiKueueClusters |
 //! | `conditions` | conditions of MultiKueueClusters and AdmissionChecks |
@@ -21,8 +21,8 @@ mod conditions;
 mod connections;
 mod credentials;
 mod drains;
+mod exactly_once_workloads;
 mod fences;
-mod guarantees;
 mod policy;
 mod worker_statuses;
 
@@ -57,7 +57,7 @@ use self::{
     connections::{Connections, WorkerNames},
     credentials::CredentialExpiries,
     drains::WorkerDrains,
-    guarantees::WantedGuarantees,
+    exactly_once_workloads::ExactlyOnceWorkloads,
     policy::{default_policy, read_policy},
     worker_statuses::WorkerStatuses,
 };
@@ -94,7 +94,7 @@ pub(crate) enum QuotaRequest<'a> {
     },
 }
 
-/// See the module.
+/// The registered worker clusters with their configurations and policies.
 #[derive(Debug, Default)]
 pub(crate) struct FleetRegistry {
     fleet: Fleet,
@@ -105,7 +105,7 @@ pub(crate) struct FleetRegistry {
     connections: Connections,
     credentials: CredentialExpiries,
     drains: WorkerDrains,
-    guarantees: WantedGuarantees,
+    exactly_once_workloads: ExactlyOnceWorkloads,
     /// The last record about each worker, which outlives its MultiKueueCluster.
     records: KeyMap<Box<str>, FenceRecord>,
     /// A MultiKueueConfig has other clusters, or a check names another one, since this was last taken.
@@ -116,8 +116,8 @@ pub(crate) struct FleetRegistry {
 impl FleetRegistry {
     /// Records whether a Workload asks for ExactlyOnce itself.
     pub(crate) fn observe_guarantee(&mut self, change: &WorkloadChange) {
-        if self.guarantees.observe(change) {
-            self.fleet.set_wants_leases(self.guarantees.is_wanted());
+        if self.exactly_once_workloads.observe(change) {
+            self.fleet.set_wants_leases(self.exactly_once_workloads.any());
         }
     }
 

@@ -168,7 +168,7 @@ impl Jobs {
             self.held_members.remove(key);
         }
         // Without its queue label a job that is left alone waits for nothing; with it again that is news.
-        if now.is_skipped() && now.waits_for_nothing().is_none() {
+        if now.is_skipped() && now.never_admissible_reason().is_none() {
             self.refused_jobs.remove(key);
         }
     }

@@ -20,7 +20,7 @@ use crate::control::{
     outbox::{Purpose, Subject, Ticket},
     queues::Queues,
     quota_automation::{KnownWorkers, QuotaAutomation},
-    scheduling::{ChangesNodes, WorkOf},
+    scheduling::{ChangesNodes, DispatchedEntryOf},
     start_failure::PodStarts,
     time::engine_time,
     timers::Reevaluation,
@@ -28,7 +28,7 @@ use crate::control::{
     workloads::{WorkloadChange, WorkloadCommand, WorkloadPhase},
 };
 
-/// See the module. Without the component, registrations and policies are observed and nothing is dispatched.
+/// The registered workers and the copies on them. Without the component, registrations and policies are observed and nothing is dispatched.
 #[derive(Debug)]
 pub(in crate::control) struct Dispatching {
     pub(in crate::control) registry: FleetRegistry,
@@ -308,7 +308,7 @@ impl Dispatching {
         let Core { ctx, scheduler, workloads, .. } = core;
         // Clusters that race are asked after the reservation.
         let races = self.multikueue.as_ref().is_some_and(MultiKueueDispatch::races);
-        let work_of: WorkOf = if races { |_, _, _| None } else { work_of };
+        let work_of: DispatchedEntryOf = if races { |_, _, _| None } else { work_of };
         let changes_nodes =
             |key: &Key, workload: &Workload| topologies.charges_pods_of(key, workload);
         let rules = (work_of, &changes_nodes as ChangesNodes<'_>);

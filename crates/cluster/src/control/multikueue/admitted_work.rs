@@ -27,7 +27,7 @@ pub(super) fn admitted_work(
 }
 
 /// Whether clusters race for a Workload with quota because nothing is known of any of them.
-pub(super) fn races_without_current_reports(
+pub(super) fn races_unreported(
     record: &TrackedWorkload,
     (scheduler, fleet): (&Scheduler, &Fleet),
     now: Time,

@@ -10,7 +10,7 @@ use engine::{
 };
 
 use super::{
-    admitted_work::{keep_bound, races_without_current_reports},
+    admitted_work::{keep_bound, races_unreported},
     evaluated_workload::EvaluatedWorkload,
     push_sizes::extended_cluster,
     race_state::RaceState,
@@ -42,7 +42,7 @@ impl WorkloadRace<'_> {
         self.workload.siblings(self.registry.fleet()).keep_together(&mut race);
         // Clusters with a report may have room by now, and without any the Workload waits for room in its queue.
         let ends = race.clusters.is_empty() && hub.nominated_clusters.is_empty();
-        if ends && !races && !self.races_without_current_reports() {
+        if ends && !races && !self.races_unreported() {
             return None;
         }
         if is_open && hub.recorded_cluster.is_none() {
@@ -73,7 +73,7 @@ impl WorkloadRace<'_> {
         let waits = || self.workload.id().is_some_and(|id| fleet.is_racing(id));
         let raced = self.state.is_unreported;
         let races = match hub.nominated_clusters.as_slice() {
-            [] => hub.recorded_cluster.is_none() && (self.races_without_current_reports() || waits()),
+            [] => hub.recorded_cluster.is_none() && (self.races_unreported() || waits()),
             // Whether a cluster reports is not known while it is not reached.
             [single] => fleet.is_unreported(*single) || raced && !fleet.reports(*single),
             _ => true,
@@ -82,10 +82,10 @@ impl WorkloadRace<'_> {
         races
     }
 
-    fn races_without_current_reports(&self) -> bool {
+    fn races_unreported(&self) -> bool {
         let hub = (self.workload.scheduler, self.registry.fleet());
         let record = self.workload.record();
-        record.is_some_and(|record| races_without_current_reports(record, hub, engine_time(self.ctx.now)))
+        record.is_some_and(|record| races_unreported(record, hub, engine_time(self.ctx.now)))
     }
 
     fn clusters_that_race(&self, hub: &LocalWorkload) -> Option<ClusterRace> {

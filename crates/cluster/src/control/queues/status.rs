@@ -24,7 +24,7 @@ use crate::control::{
 };
 
 /// How long a status waits for a write in flight: when that ends is not known.
-const LOOK_AGAIN: Duration = Duration::from_millis(500);
+const IN_FLIGHT_RECHECK: Duration = Duration::from_millis(500);
 
 /// One evaluation of a ClusterQueue's status and that of its LocalQueues.
 pub(super) struct StatusPass<'a> {
@@ -180,7 +180,7 @@ impl StatusPass<'_> {
         let (target, stamp) = (Target::home(subject, key), queue.tracked.stamp());
         let kept_back = queue.kept_back(now, self.period);
         let waits = kept_back.is_some() || !self.ctx.outbox.writes().is_free(&target, &stamp, now);
-        waits.then(|| after(now, LOOK_AGAIN).max(kept_back.unwrap_or(now)))
+        waits.then(|| after(now, IN_FLIGHT_RECHECK).max(kept_back.unwrap_or(now)))
     }
 
     fn intent<K: kube::Resource>(

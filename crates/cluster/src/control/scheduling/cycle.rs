@@ -44,7 +44,7 @@ const REFRESH_PERIOD: Duration = Duration::from_secs(60);
 const HEADS_PER_PART: usize = 64;
 
 /// What an entry asks of the fleet. `None` for an entry that needs no cluster.
-pub(crate) type WorkOf = fn(&Index, &Workloads, &CycleEntry) -> Option<DispatchedEntry>;
+pub(crate) type DispatchedEntryOf = fn(&Index, &Workloads, &CycleEntry) -> Option<DispatchedEntry>;
 
 /// Whether a reservation of a Workload changes what pods take of nodes: it accounts for pods that were charged to their nodes before.
 pub(crate) type ChangesNodes<'a> = &'a dyn Fn(&Key, &Workload) -> bool;
@@ -87,7 +87,7 @@ pub(super) struct SchedulingCycles<'a> {
     pub(super) index: &'a Index,
     pub(super) gate: &'a mut PodsReadyGate,
     pub(super) fleet: &'a mut Fleet,
-    pub(super) work_of: WorkOf,
+    pub(super) work_of: DispatchedEntryOf,
     pub(super) changes_nodes: ChangesNodes<'a>,
     pub(super) preemption_counts: &'a mut PreemptionCounts,
     pub(super) explain_after: Duration,

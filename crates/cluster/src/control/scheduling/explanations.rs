@@ -5,7 +5,7 @@
 //! changes, or a Workload of which the end would have helped has no quota any more, at most once a minute. An equal explanation
 //! is not published again. A text ends with its reason, and what the condition says already is not explained. Among Workloads of
 //! one queue with an equal condition one is explained early and the others after all others.
-//! Cost: the engine's, for at most one Workload in a [`PAUSE`].
+//! Cost: the engine's, for at most one Workload in a [`MIN_INTERVAL`].
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -39,29 +39,29 @@ use crate::control::{
 };
 
 /// The pause between two explanations.
-const PAUSE: Duration = Duration::from_millis(250);
+const MIN_INTERVAL: Duration = Duration::from_millis(250);
 
 /// How long a Workload is refused before it is explained: many Workloads are pending for seconds.
-const STANDS_FOR: Duration = Duration::from_secs(10);
+const EXPLAIN_AFTER: Duration = Duration::from_secs(10);
 
 /// The pause between two explanations of one Workload.
-const ONCE_IN: Duration = Duration::from_secs(60);
+const EXPLAIN_PERIOD: Duration = Duration::from_secs(60);
 
 /// How long explanations wait for a decision without writes.
-const PATIENCE: Duration = Duration::from_secs(10);
+const MAX_DEFERRAL: Duration = Duration::from_secs(10);
 
-/// See the module.
+/// The explanations of pending Workloads, and when the next ones are due.
 #[derive(Debug, Default)]
 pub(crate) struct Explanations {
     of: KeyMap<Key, ExplainedReason>,
     /// The first Workload of each group, by namespace and group.
     first: BTreeMap<(Option<Arc<str>>, PendingGroup), Key>,
     /// When these are explained.
-    due: Deadlines,
+    deadlines_of_first: Deadlines,
     /// When the others are explained: after the first ones.
-    due_after: Deadlines,
-    /// Workloads that name the end of a Workload, by the number of that.
-    named: BTreeMap<WorkloadId, BTreeSet<Key>>,
+    deadlines_of_others: Deadlines,
+    /// Workloads with an explanation that names the end of another one, by the id of that.
+    waiting_for_end_of: BTreeMap<WorkloadId, BTreeSet<Key>>,
     not_before: Timestamp,
     /// What was published or withdrawn since the last decision.
     published: Vec<AdmissionExplained>,
@@ -73,7 +73,7 @@ struct ExplainedReason {
     /// Its LocalQueue, with reason and message of the condition: mostly those of equal Workloads.
     group: PendingGroup,
     /// The condition says everything: the Workload is not explained.
-    says_all: bool,
+    condition_suffices: bool,
     explained_at: Option<Timestamp>,
     /// The text that is shown.
     text: Option<Arc<str>>,
@@ -88,8 +88,8 @@ type PendingGroup = (String, String, String);
 
 impl ExplainedReason {
     fn earliest(&self, now: Timestamp) -> Timestamp {
-        let stands = after(now, STANDS_FOR);
-        self.explained_at.map_or(stands, |at| stands.max(after(at, ONCE_IN)))
+        let stands = after(now, EXPLAIN_AFTER);
+        self.explained_at.map_or(stands, |at| stands.max(after(at, EXPLAIN_PERIOD)))
     }
 }
 
@@ -114,26 +114,26 @@ impl Explanations {
         if !is_known {
             let (queue, reason, message) = of_group;
             let group = (queue.clone(), reason.clone(), message.clone());
-            self.change(&change.key, group, says_all(condition), now);
+            self.change(&change.key, group, condition_suffices(condition), now);
         }
     }
 
-    fn change(&mut self, key: &Key, group: PendingGroup, says_all: bool, now: Timestamp) {
+    fn change(&mut self, key: &Key, group: PendingGroup, condition_suffices: bool, now: Timestamp) {
         let Some(known) = self.of.get_mut(key) else {
             let new = ExplainedReason {
                 group,
-                says_all,
+                condition_suffices,
                 explained_at: None,
                 text: None,
                 announced: None,
                 end: None,
             };
             self.of.insert(key.clone(), new);
-            return self.schedule(key, after(now, STANDS_FOR));
+            return self.schedule(key, after(now, EXPLAIN_AFTER));
         };
         let other_reason = known.group.1 != group.1;
         let former = std::mem::replace(&mut known.group, group);
-        known.says_all = says_all;
+        known.condition_suffices = condition_suffices;
         let earliest = known.earliest(now);
         // What is missing for another reason is not known yet.
         if other_reason && known.text.take().is_some() {
@@ -146,12 +146,14 @@ impl Explanations {
     /// Has a Workload explained at this time or earlier: the first one of its group before others.
     fn schedule(&mut self, key: &Key, at: Timestamp) {
         let Some(one) = self.of.get(key) else { return };
-        let known = [&self.due, &self.due_after].into_iter().find_map(|all| all.at(key));
-        let at = (!one.says_all).then(|| known.map_or(at, |known| known.min(at)));
+        let known = [&self.deadlines_of_first, &self.deadlines_of_others]
+            .into_iter()
+            .find_map(|all| all.at(key));
+        let at = (!one.condition_suffices).then(|| known.map_or(at, |known| known.min(at)));
         let group = (key.namespace.clone(), one.group.clone());
         let first = at.is_some() && self.first.entry(group).or_insert_with(|| key.clone()) == key;
-        self.due.set(key, at.filter(|_| first));
-        self.due_after.set(key, at.filter(|_| !first));
+        self.deadlines_of_first.set(key, at.filter(|_| first));
+        self.deadlines_of_others.set(key, at.filter(|_| !first));
     }
 
     /// A Workload that is not explained with its group any more is not the first one of it.
@@ -164,7 +166,7 @@ impl Explanations {
 
     /// A Workload has no quota: explanations that name its end are old.
     fn ended(&mut self, id: WorkloadId, now: Timestamp) {
-        for key in self.named.remove(&id).unwrap_or_default() {
+        for key in self.waiting_for_end_of.remove(&id).unwrap_or_default() {
             if let Some(one) = self.of.get_mut(&key) {
                 one.end = None;
                 let earliest = one.earliest(now);
@@ -175,35 +177,38 @@ impl Explanations {
 
     fn forget(&mut self, key: &Key) {
         let Some(known) = self.of.remove(key) else { return };
-        self.due.set(key, None);
-        self.due_after.set(key, None);
+        self.deadlines_of_first.set(key, None);
+        self.deadlines_of_others.set(key, None);
         self.leave_group(key, &known.group);
-        self.unname(key, known.end);
+        self.remove_from_waiting(key, known.end);
         if known.text.is_some() {
             self.published.push(AdmissionExplained { workload: key.clone(), text: None });
         }
     }
 
-    fn unname(&mut self, key: &Key, end: Option<WorkloadId>) {
+    fn remove_from_waiting(&mut self, key: &Key, end: Option<WorkloadId>) {
         let Some(end) = end else { return };
-        if let Some(keys) = self.named.get_mut(&end) {
+        if let Some(keys) = self.waiting_for_end_of.get_mut(&end) {
             keys.remove(key);
             if keys.is_empty() {
-                self.named.remove(&end);
+                self.waiting_for_end_of.remove(&end);
             }
         }
     }
 
     /// When a Workload is to be explained next.
     pub(super) fn next(&self) -> Option<Timestamp> {
-        let next = [&self.due, &self.due_after].into_iter().filter_map(Deadlines::next).min();
+        let next = [&self.deadlines_of_first, &self.deadlines_of_others]
+            .into_iter()
+            .filter_map(Deadlines::next)
+            .min();
         next.map(|due| due.max(self.not_before))
     }
 
     /// Whether a Workload is explained in this decision.
     pub(super) fn are_due(&self, has_writes: bool, now: Timestamp) -> bool {
-        let patience = if has_writes { PATIENCE } else { Duration::ZERO };
-        self.next().is_some_and(|next| after(next, patience) <= now)
+        let deferral = if has_writes { MAX_DEFERRAL } else { Duration::ZERO };
+        self.next().is_some_and(|next| after(next, deferral) <= now)
     }
 
     /// Explains a Workload that is due. Returns the Event.
@@ -213,15 +218,15 @@ impl Explanations {
         workloads: &Workloads,
         now: Timestamp,
     ) -> Option<EventRecord> {
-        self.not_before = after(now, PAUSE);
-        let first = self.due.take_first_reached(now);
-        let key = first.or_else(|| self.due_after.take_first_reached(now))?;
+        self.not_before = after(now, MIN_INTERVAL);
+        let first = self.deadlines_of_first.take_first_reached(now);
+        let key = first.or_else(|| self.deadlines_of_others.take_first_reached(now))?;
         let record = workloads.get(&key)?;
         let id = record.id().filter(|_| !record.holds_or_reserves());
         let (text, end) = id.map(|id| explanation(engine, id)).unwrap_or_default();
         // Its reservation may be withdrawn, and what comes before it may stay, without a change of the condition.
         if text.is_none() {
-            self.schedule(&key, after(now, ONCE_IN));
+            self.schedule(&key, after(now, EXPLAIN_PERIOD));
         }
         self.publish(&key, text, end, now).map(|note| event(&note, record.object()))
     }
@@ -246,9 +251,9 @@ impl Explanations {
         if news.is_some() {
             known.announced.clone_from(&news);
         }
-        self.unname(key, former);
+        self.remove_from_waiting(key, former);
         if let Some(end) = end {
-            self.named.entry(end).or_default().insert(key.clone());
+            self.waiting_for_end_of.entry(end).or_default().insert(key.clone());
         }
         news
     }
@@ -279,7 +284,7 @@ fn refusal(workload: &Workload) -> Option<(&Workload, &Condition)> {
 }
 
 /// Whether an explanation would only repeat the condition: about gates, and queues that are missing, stopped or inactive.
-fn says_all(condition: &Condition) -> bool {
+fn condition_suffices(condition: &Condition) -> bool {
     condition.message.starts_with(GATED_BY)
         || matches!(
             condition.reason.as_str(),

@@ -53,7 +53,7 @@ use self::{
     usage_sampling::UsageSampling,
 };
 pub(crate) use self::{
-    cycle::{ChangesNodes, WorkOf},
+    cycle::{ChangesNodes, DispatchedEntryOf},
     usage_sampling::UsageSettings,
 };
 use super::{
@@ -82,7 +82,7 @@ pub(crate) struct SchedulerConfig {
     pub(crate) measures_cohorts: bool,
 }
 
-/// See the module.
+/// The engine, its index, and what waits for a cycle.
 #[derive(Debug)]
 pub(crate) struct Scheduler {
     engine: Engine,
@@ -150,7 +150,7 @@ impl Scheduler {
 
     /// The spec of a queue is new or changed: its usage may be sampled from now on.
     pub(crate) fn sample_usage(&mut self) {
-        self.sampling.look_again();
+        self.sampling.resample_now();
     }
 
     /// What the status of a LocalQueue records under admission fair sharing.
@@ -222,7 +222,7 @@ impl Scheduler {
         &mut self,
         fleet: &mut Fleet,
         workloads: &mut Workloads,
-        (work_of, changes_nodes): (WorkOf, ChangesNodes<'_>),
+        (work_of, changes_nodes): (DispatchedEntryOf, ChangesNodes<'_>),
         ctx: &mut Context,
     ) -> CyclesRun {
         if let Some((next, sampled)) = self.sampling.sample(&mut self.engine, ctx.now) {

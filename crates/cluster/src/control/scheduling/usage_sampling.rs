@@ -28,7 +28,7 @@ pub(crate) struct UsageSettings {
     pub(crate) weights: Vec<(String, u64)>,
 }
 
-/// See the module.
+/// The times at which the usage of LocalQueues is sampled.
 #[derive(Debug, Default)]
 pub(super) struct UsageSampling {
     /// `None` without admission fair sharing.
@@ -79,7 +79,7 @@ impl UsageSampling {
     }
 
     /// Looks for LocalQueues that were not sampled before.
-    pub(super) fn look_again(&mut self) {
+    pub(super) fn resample_now(&mut self) {
         self.next = None;
     }
 

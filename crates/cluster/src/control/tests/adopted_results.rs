@@ -79,7 +79,7 @@ fn a_waiting_job_takes_the_result_over_and_finishes() {
     let later = NOW + std::time::Duration::from_secs(60);
     let step = control.decide(later);
     assert_eq!(purposes(&step), ["finish"]);
-    assert_eq!(notes(&step), [""; 0], "it is told once");
+    assert_eq!(notes(&step), [""; 0], "the Event is published once");
     let mut over = waiting();
     over["metadata"]["resourceVersion"] = json!("71");
     over["status"]["conditions"] =

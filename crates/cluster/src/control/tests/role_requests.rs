@@ -135,7 +135,7 @@ fn members_of_a_role_that_do_not_cover_each_other_make_no_workload() {
 }
 
 #[test]
-fn a_waiting_group_is_composed_anew_for_a_larger_member() {
+fn a_waiting_group_is_composed_again_for_a_larger_member() {
     let mut cluster = cluster();
     for name in ["a", "b"] {
         member(&mut cluster, name, 20, &cpu("6"));

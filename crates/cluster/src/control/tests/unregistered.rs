@@ -33,7 +33,7 @@ fn a_worker_is_clean_when_its_watches_show_no_copies() {
     control.observe(east(WorkerInput::Job(batch_job(), gone)), NOW);
     assert_eq!(clean(&mut control), ["east".into()]);
     control.observe(linked(false), NOW);
-    assert!(clean(&mut control).is_empty(), "nobody sees it");
+    assert!(clean(&mut control).is_empty(), "no watch shows it");
     connect(&mut control, vec![], vec![]);
     assert_eq!(clean(&mut control), ["east".into()]);
     let again = json!({"metadata": {"name": "east", "resourceVersion": "9"}, "spec": {}});

@@ -11,23 +11,25 @@
 //! | `tracked_workload` | one Workload: object, phase, transitions |
 //! | `reason_period` | how often the reason of a pending Workload is written |
 //! | `workload_change` | what an observation changed |
-//! | `status`, `draft` | the next status, in one write |
+//! | `status`, `status_draft` | the next status, in one write |
 //! | `stop_policy` | stop policies of queues |
-//! | `pods_ready` | PodsReady timeout and requeue backoff |
-//! | `time_limits` | what follows when a limit is reached |
+//! | `pods_ready_policy` | the settings of PodsReady, and the requeue backoff |
+//! | `time_limits` | when a Workload reaches its time limits |
+//! | `time_limit_enforcement` | what follows when a limit is reached |
 //! | `retention` | how long a finished Workload stays |
 //! | `command` | writes that other machines ask for |
 //! | `announcement` | Events |
 
 mod announcement;
 mod command;
-mod draft;
 mod phase;
-mod pods_ready;
+mod pods_ready_policy;
 mod reason_period;
 mod retention;
 mod status;
+mod status_draft;
 mod stop_policy;
+mod time_limit_enforcement;
 mod time_limits;
 mod tracked_workload;
 mod transition;
@@ -48,13 +50,13 @@ use jiff::Timestamp;
 use runtime::{events::EventRecord, watch::Key, writer::WriteOutcome};
 use serde_json::json;
 
-pub use self::pods_ready::PodsReadyPolicy;
-pub(crate) use self::pods_ready::is_set_elsewhere;
+pub use self::pods_ready_policy::PodsReadyPolicy;
+pub(crate) use self::time_limits::is_set_elsewhere;
 pub(crate) use self::{
     command::WorkloadCommand,
-    draft::is_of_single_pod,
     phase::WorkloadPhase,
     status::{StatusInputs, gates_cleared, not_evaluated},
+    status_draft::is_of_single_pod,
     stop_policy::StopPolicy,
     tracked_workload::TrackedWorkload,
     transition::{
@@ -85,7 +87,7 @@ pub(crate) enum Evaluation {
     ReservationWithdrawn(WorkloadId),
 }
 
-/// See the module.
+/// All Workloads, with decided transitions and deadlines.
 #[derive(Debug, Default)]
 pub(crate) struct Workloads {
     records: KeyMap<Key, TrackedWorkload>,
@@ -235,7 +237,7 @@ impl Workloads {
         }
     }
 
-    /// The same, without an evaluation: the Workload is being evaluated.
+    /// Proposes a transition without an evaluation: the Workload is being evaluated.
     pub(crate) fn propose_quietly(&mut self, key: &Key, transition: Transition) {
         if let Some(record) = self.records.get_mut(key) {
             record.propose(transition);
@@ -342,7 +344,8 @@ impl Workloads {
             return;
         };
         let expires_at = retention::expires_at(record.object(), inputs.retention);
-        self.deadlines.set(key, expires_at.or_else(|| time_limits::deadline(record, inputs)));
+        self.deadlines
+            .set(key, expires_at.or_else(|| time_limit_enforcement::deadline(record, inputs)));
         if expires_at.is_some_and(|at| at <= ctx.now) {
             let event = retention::deleted(record.object());
             return self.perform(key, &WorkloadCommand::Delete, Some(event), ctx);

@@ -23,8 +23,9 @@ use provisioning::CheckUpdate;
 use variants::VariantAdmission;
 
 use super::{
-    draft::Draft, phase::WorkloadPhase, pods_ready::PodsReadyPolicy, stop_policy::StopPolicy,
-    time_limits, tracked_workload::TrackedWorkload, transition::PendingMessage,
+    phase::WorkloadPhase, pods_ready_policy::PodsReadyPolicy, status_draft::StatusDraft,
+    stop_policy::StopPolicy, time_limit_enforcement, tracked_workload::TrackedWorkload,
+    transition::PendingMessage,
 };
 use crate::control::{
     outbox::{Purpose, after},
@@ -107,7 +108,7 @@ pub(crate) fn rules_out_reservation(record: &TrackedWorkload, inputs: &StatusInp
         || workload.status.is_on_hold() && !record.transitions().ends_hold()
 }
 
-/// See the module.
+/// The next status of a Workload, or when it changes.
 pub(crate) fn next_status(
     record: &TrackedWorkload,
     inputs: &StatusInputs,
@@ -125,7 +126,7 @@ pub(crate) fn next_status(
         let status = status::finished(status, reason, message, at);
         return write(before, status, Purpose::Finish);
     }
-    let mut draft = Draft::new(workload, now).gated_by(inputs);
+    let mut draft = StatusDraft::new(workload, now).gated_by(inputs);
     draft.reserve(record.transitions().reservation());
     draft.admit_as(inputs.variant.as_deref());
     draft.open_gate(record.transitions());
@@ -141,16 +142,16 @@ pub(crate) fn next_status(
     draft.delay_retry();
     draft.evict(record.transitions().eviction(), inputs.stop);
     draft.release(record.transitions(), inputs);
-    draft.remove_leftovers();
+    draft.remove_stale_admission();
     draft.hold(record.transitions());
     draft.deactivate_without_quota();
     draft.requeue(inputs.stop);
     draft.wait_for_replacement(inputs.replacement.as_ref());
     draft.admit();
-    time_limits::apply(&mut draft, inputs);
+    time_limit_enforcement::apply(&mut draft, inputs);
     draft.show_failing_pods(&inputs.pod_starts);
     if let Some((purpose, status)) = draft.into_changes() {
-        let status = time_limits::with_pods_ready(status, workload, inputs, now);
+        let status = time_limit_enforcement::with_pods_ready(status, workload, inputs, now);
         return write(before, with_reasons(status, inputs), purpose);
     }
     // A deactivated Workload has its reason from the draft. That of an earlier cycle would replace it.
@@ -224,7 +225,7 @@ fn show_unexplained(workload: &Workload, inputs: &StatusInputs, now: Timestamp) 
         return NextStatus::Wait(due);
     }
     let status = with_required_checks(before.clone(), inputs, at(workload, now));
-    let status = time_limits::with_pods_ready(status, workload, inputs, now);
+    let status = time_limit_enforcement::with_pods_ready(status, workload, inputs, now);
     write(before, status, Purpose::Pending)
 }
 
@@ -266,7 +267,7 @@ fn explain(record: &TrackedWorkload, inputs: &StatusInputs, now: Timestamp) -> N
     if status == *before && status::find(&before.conditions, PODS_READY).is_some() {
         return NextStatus::Nothing;
     }
-    let status = time_limits::with_pods_ready(status, workload, inputs, now);
+    let status = time_limit_enforcement::with_pods_ready(status, workload, inputs, now);
     match write(before, status, Purpose::Pending) {
         NextStatus::Write { .. } if pending.not_before > now => {
             NextStatus::Wait(pending.not_before)

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use crds::{
     meta::{find, is_true},
-    names::{conditions::QUOTA_RESERVED, gates::CONCURRENT_ADMISSION, labels::JOB_UID},
+    names::{
+        check_states::READY, conditions::QUOTA_RESERVED, gates::CONCURRENT_ADMISSION,
+        labels::JOB_UID,
+    },
     v1beta2::Workload,
 };
 use engine::{Time, ids::WorkloadId};
@@ -18,7 +21,7 @@ use super::{
 };
 use crate::control::outbox::{Stamp, Tracked};
 
-/// See the module.
+/// One Workload with its phase and pending transitions.
 #[derive(Debug)]
 pub(crate) struct TrackedWorkload {
     tracked: Tracked<Workload>,
@@ -118,7 +121,7 @@ impl TrackedWorkload {
     pub(super) fn settle_transitions(&mut self) {
         let status = &self.tracked.object().status;
         let cluster = status.cluster_name.as_deref();
-        let all_ready = status.admission_checks.iter().all(|check| check.state == "Ready");
+        let all_ready = status.admission_checks.iter().all(|check| check.state == READY);
         self.transitions.settle(self.phase, cluster, all_ready);
         if status.open_gate(CONCURRENT_ADMISSION).is_some() {
             self.transitions.end_opening();

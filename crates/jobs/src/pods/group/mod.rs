@@ -249,7 +249,7 @@ fn name_conflict(context: GroupContext<'_>) -> Steps {
     std::iter::once(refused).chain(stops).collect()
 }
 
-/// A Workload that no member fits. It is composed anew while it has no quota, and replaced otherwise.
+/// A Workload that no member fits. It is composed again while it has no quota, and replaced otherwise.
 fn replace_workload(workload: &Workload, context: GroupContext<'_>) -> Steps {
     let stops = stop_running(context.pods, Some(workload), StopReason::NoMatchingWorkload, context);
     let name = workload.metadata.name.clone().unwrap_or_default();
@@ -289,7 +289,7 @@ fn of_composition(
     Workload { spec, ..workload.clone() }
 }
 
-/// Composes a waiting group anew for members that request more than its Workload asks for; `None` if that would let none of them start.
+/// Composes a waiting group again for members that request more than its Workload asks for; `None` if that would let none of them start.
 fn recompose(
     workload: &Workload,
     members: &Members<'_>,
@@ -484,7 +484,7 @@ pub fn waiting_for_replacement(
     let waits = current.is_some_and(|one| one.status == "True");
     // A group that was admitted before all its pods exist does not wait for a replacement.
     let name = workload.metadata.name.as_deref().unwrap_or_default();
-    // Without quota the group is composed anew for a member that requests more.
+    // Without quota the group is composed again for a member that requests more.
     let reserved = is_true(conditions, QUOTA_RESERVED);
     let is_held = |pod: &Pod| reserved && comparison.is_held(pod, workload, gates);
     let complete = !members::is_any_absent(pods, &workload.spec.pod_sets, &is_held);
@@ -493,14 +493,14 @@ pub fn waiting_for_replacement(
     let comes_back = evicted.is_some() && status::may_start_fast(pods);
     if complete || comes_back || status::may_be_incomplete(pods, name, gates) {
         return waits.then(|| ReplacementCondition {
-            waits: false,
+            status: false,
             reason: reasons::PODS_READY.to_owned(),
             message: "No pods need replacement".to_owned(),
         });
     }
     let wanted = |reason: &str, message: &str| {
         let (reason, message) = (reason.to_owned(), message.to_owned());
-        ReplacementCondition { waits: true, reason, message }
+        ReplacementCondition { status: true, reason, message }
     };
     let wanted = match evicted {
         Some(evicted) => wanted(&evicted.reason, &evicted.message),
@@ -514,7 +514,7 @@ pub fn waiting_for_replacement(
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplacementCondition {
     /// Its status.
-    pub waits: bool,
+    pub status: bool,
     /// Its reason.
     pub reason: String,
     /// Its message.

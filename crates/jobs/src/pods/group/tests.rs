@@ -185,7 +185,7 @@ fn a_member_that_may_start_is_kept_before_an_older_one_that_may_not() {
     let waits = |pods: &[&Pod]| {
         let comparison = RoleComparison { exceeded: &exceeded, is_of_set: &is_of_set };
         let changed = waiting_for_replacement(pods, &admitted, comparison, verifying());
-        changed.map(|one| one.waits)
+        changed.map(|one| one.status)
     };
     assert_eq!(waits(&[&a, &b]), Some(true));
     assert_eq!(waits(&[&a, &b, &c]), None);
@@ -426,7 +426,7 @@ fn one_replacement_ends_the_wait_of_an_evicted_group_with_fast_admission() {
         let current = json!({ "type": "WaitingForReplacementPods", "status": "True" });
         workload.status.conditions.push(serde_json::from_value(current).expect("a condition"));
         waiting_for_replacement(pods, &workload, RoleComparison::NONE, JobGates::default())
-            .map(|one| one.waits)
+            .map(|one| one.status)
     };
     // It was deleted before it had a node, and keeps its finalizer until another pod stands in for it.
     let mut evicted = fast.clone();

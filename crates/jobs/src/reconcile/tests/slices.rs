@@ -232,7 +232,7 @@ fn all_slices_end_with_their_job() {
 }
 
 #[test]
-fn without_slices_an_elastic_job_is_made_anew() {
+fn without_slices_an_elastic_job_is_recreated() {
     assert_eq!(steps(&elastic(5, false), &[]), ["stop NoMatchingWorkload"], "nothing holds quota");
     assert_eq!(steps(&elastic(5, true), &[]), ["create"]);
 }
@@ -324,7 +324,7 @@ fn a_dispatched_job_shrinks_in_place_and_gets_a_replacement_to_grow() {
 }
 
 #[test]
-fn a_dispatched_job_of_more_work_is_made_anew() {
+fn a_dispatched_job_of_more_work_is_recreated() {
     let three = slice("a", 3, None, HOLDS);
     let indexed = |pods: i32, completions: i32| {
         let spec = json!({

@@ -4,6 +4,7 @@ use ::jobs::pods::group::ReplacementCondition;
 use crds::{
     meta::{controller, is_true},
     names::{
+        check_states::READY,
         conditions::{
             ADMITTED, DEACTIVATION_TARGET, EVICTED, QUOTA_RESERVED, REQUEUED,
             WAITING_FOR_REPLACEMENT_PODS,
@@ -30,8 +31,8 @@ use crate::control::{
     start_failure::{PodStarts, StartFailure},
 };
 
-/// See the module.
-pub(super) struct Draft<'a> {
+/// The next status of one Workload, built transition by transition.
+pub(super) struct StatusDraft<'a> {
     status: WorkloadStatus,
     /// That of the first transition. The delay of a Retry has none.
     purpose: Option<Purpose>,
@@ -41,7 +42,7 @@ pub(super) struct Draft<'a> {
     gated: Option<&'a str>,
 }
 
-impl<'a> Draft<'a> {
+impl<'a> StatusDraft<'a> {
     pub(super) fn new(workload: &'a Workload, now: Timestamp) -> Self {
         Self { status: workload.status.clone(), purpose: None, now, workload, gated: None }
     }
@@ -120,8 +121,8 @@ impl<'a> Draft<'a> {
 
     /// Admits a parent as its variant, unless its pods still run as another one.
     pub(super) fn admit_as(&mut self, variant: Option<&VariantAdmission>) {
-        let leaves = self.holds_quota() && self.is(EVICTED);
-        if let Some(variant) = variant.filter(|_| !leaves) {
+        let is_leaving = self.holds_quota() && self.is(EVICTED);
+        if let Some(variant) = variant.filter(|_| !is_leaving) {
             let shown = ShownVariant {
                 name: &variant.variant,
                 admission: &variant.admission,
@@ -197,10 +198,13 @@ impl<'a> Draft<'a> {
         let (status, at) = (self.status.clone(), self.at());
         match next {
             Some(Transition::CheckRejected(message)) => {
-                self.apply(status::check_rejected(status, check, message, at), Purpose::Reject);
+                self.apply(
+                    status::with_check_rejected(status, check, message, at),
+                    Purpose::Reject,
+                );
             }
             Some(Transition::CheckRetry(retry)) => {
-                let retried = status::check_retry(status, check, &retry.message, at);
+                let retried = status::with_check_retry(status, check, &retry.message, at);
                 self.apply(retried, Purpose::Retry);
             }
             Some(Transition::CheckReady(cluster)) => {
@@ -210,7 +214,7 @@ impl<'a> Draft<'a> {
                 );
             }
             Some(Transition::CheckMessage(message)) => {
-                self.apply(status::ready_with_message(status, check, message), Purpose::Dispatched);
+                self.apply(status::with_ready_message(status, check, message), Purpose::Dispatched);
             }
             _ => {}
         }
@@ -263,7 +267,7 @@ impl<'a> Draft<'a> {
 
     /// Records whether pods of a group are missing.
     pub(super) fn wait_for_replacement(&mut self, changed: Option<&ReplacementCondition>) {
-        let Some(ReplacementCondition { waits, reason, message }) = changed else {
+        let Some(ReplacementCondition { status: waits, reason, message }) = changed else {
             return;
         };
         let mut status = self.status.clone();
@@ -275,12 +279,12 @@ impl<'a> Draft<'a> {
     /// Admits a Workload with Ready checks before a queue that stopped meanwhile ends its reservation: an admitted one
     /// stays, or is evicted (docs/reference/kueue.md §2.5).
     pub(super) fn admit_before_stop(&mut self, transitions: &PendingTransitions, stop: StopPolicy) {
-        let leaves = self.workload.spec.active == Some(false)
-            || self.is_marked()
+        let is_leaving = self.workload.spec.active == Some(false)
+            || self.is_to_be_deactivated()
             || transitions.eviction().is_some()
             || transitions.unreserve().is_some()
             || transitions.hold().is_some();
-        if stop != StopPolicy::default() && !leaves {
+        if stop != StopPolicy::default() && !is_leaving {
             self.admit();
         }
     }
@@ -291,7 +295,7 @@ impl<'a> Draft<'a> {
     /// evicted for another reason, or has no quota, waits as well (docs/reference/kueue.md §2.3, §2.4).
     pub(super) fn delay_retry(&mut self) {
         // Deactivation clears the backoff.
-        if self.workload.spec.active == Some(false) || self.is_marked() {
+        if self.workload.spec.active == Some(false) || self.is_to_be_deactivated() {
             return;
         }
         if let Some(until) = status::retry_at(&self.status).filter(|until| *until > self.now) {
@@ -310,7 +314,7 @@ impl<'a> Draft<'a> {
             return self.apply(status, Purpose::Evict);
         }
         // After another eviction nothing would take the mark off again.
-        if !self.holds_quota() || self.is_marked() {
+        if !self.holds_quota() || self.is_to_be_deactivated() {
             return;
         }
         let Some(request) = request.cloned().or_else(|| self.eviction_by_status(stop)) else {
@@ -328,7 +332,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Whether it is to be deactivated: that evicts it next.
-    fn is_marked(&self) -> bool {
+    fn is_to_be_deactivated(&self) -> bool {
         let active = self.workload.spec.active != Some(false);
         active && self.is(DEACTIVATION_TARGET) && !status::was_deactivated(&self.status)
     }
@@ -360,7 +364,7 @@ impl<'a> Draft<'a> {
             if transitions.releases() {
                 let for_good = !inputs.requeues_pods && is_of_single_pod(self.workload);
                 let release = match for_good {
-                    true => status::quota_released_for_good,
+                    true => status::quota_released_without_requeue,
                     false => status::quota_released,
                 };
                 self.apply(release(self.status.clone(), self.at()), Purpose::Release);
@@ -393,7 +397,7 @@ impl<'a> Draft<'a> {
     ///
     /// Upstream's manager may have written it with another field manager before a takeover. Alone the removal is a merge
     /// patch, which removes a field whatever owns it.
-    pub(super) fn remove_leftovers(&mut self) {
+    pub(super) fn remove_stale_admission(&mut self) {
         let known = status::find(&self.workload.status.conditions, QUOTA_RESERVED);
         if known.is_some_and(|one| one.status == "False") && !self.holds_quota() {
             let (admission, unhealthy_nodes) = (None, Vec::new());
@@ -461,7 +465,7 @@ impl<'a> Draft<'a> {
 
     /// Admits a Workload that holds quota and whose checks are all Ready.
     pub(super) fn admit(&mut self) {
-        let ready = self.status.admission_checks.iter().all(|check| check.state == "Ready");
+        let ready = self.status.admission_checks.iter().all(|check| check.state == READY);
         let may_run = ready && self.gated.is_none();
         if self.holds_quota() && may_run && !self.is(ADMITTED) && !self.is(EVICTED) {
             self.apply(status::admitted(self.status.clone(), self.at()), Purpose::Admit);

@@ -11,11 +11,11 @@ use runtime::watch::Key;
 
 use crate::control::workloads::{WorkloadChange, WorkloadPhase};
 
-/// See the module.
+/// The Workloads that ask for ExactlyOnce themselves.
 #[derive(Debug, Default)]
-pub(super) struct WantedGuarantees(BTreeSet<Key>);
+pub(super) struct ExactlyOnceWorkloads(BTreeSet<Key>);
 
-impl WantedGuarantees {
+impl ExactlyOnceWorkloads {
     /// Records whether a Workload asks for ExactlyOnce. One that has finished asks for nothing. Returns whether that changes
     /// anything.
     pub(super) fn observe(&mut self, change: &WorkloadChange) -> bool {
@@ -27,7 +27,7 @@ impl WantedGuarantees {
     }
 
     /// Whether any Workload asks for it.
-    pub(super) fn is_wanted(&self) -> bool {
+    pub(super) fn any(&self) -> bool {
         !self.0.is_empty()
     }
 }
