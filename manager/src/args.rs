@@ -5,7 +5,7 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 use clap::{ArgAction, Parser};
 use config::{
     GoDuration,
-    support::{IdleSetting, idle_flag},
+    support::{IneffectiveSetting, ineffective_flag},
 };
 use remote::KUBECONFIG_DIRECTORY;
 use runtime::telemetry::LogFormat;
@@ -27,7 +27,8 @@ pub(crate) struct ManagerArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) job_kinds: Option<PathBuf>,
 
-    /// How RayClusters are secured, in the form of CodeFlare's configuration (docs/reference/ray.md §14); not at all unless set. Agents need the same.
+    /// How RayClusters are secured, in the form of CodeFlare's configuration (docs/reference/ray.md §14); not at all unless set.
+    /// Agents need the same.
     #[arg(long, value_name = "FILE")]
     pub(crate) ray_security: Option<PathBuf>,
 
@@ -55,11 +56,13 @@ pub(crate) struct ManagerArgs {
     #[arg(long)]
     pub(crate) metrics_plain: bool,
 
-    /// Authenticate and authorize requests for metrics by reviews of the API server. Without, metrics.bindAddress has to be a loopback IP and a port.
+    /// Authenticate and authorize requests for metrics by reviews of the API server. Without, metrics.bindAddress has to be a
+    /// loopback IP and a port.
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value_t = true, default_missing_value = "true", action = ArgAction::Set)]
     pub(crate) metrics_authentication: bool,
 
-    /// How long webhooks, visibility, Ray API and metrics are served after SIGTERM, while /readyz fails and another replica leads. A second signal ends it.
+    /// How long webhooks, visibility, Ray API and metrics are served after SIGTERM, while /readyz fails and another replica
+    /// leads. A second signal ends it.
     #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = duration)]
     pub(crate) shutdown_delay_duration: Duration,
 
@@ -108,7 +111,7 @@ impl ManagerArgs {
     }
 
     /// Flags that are given and have no effect.
-    pub(crate) fn idle_flags(&self) -> Vec<IdleSetting> {
+    pub(crate) fn ineffective_flags(&self) -> Vec<IneffectiveSetting> {
         let logs = &self.logs;
         let given = [
             ("zap-devel", &logs.zap_devel),
@@ -118,7 +121,7 @@ impl ManagerArgs {
         given
             .into_iter()
             .filter(|(_, value)| value.is_some())
-            .filter_map(|one| idle_flag(one.0))
+            .filter_map(|one| ineffective_flag(one.0))
             .collect()
     }
 }
@@ -242,13 +245,16 @@ mod tests {
 
     #[test]
     fn flags_without_effect_are_named_when_they_are_given() {
-        let idle = |args: &[&str]| -> Vec<String> {
-            let idle = parse(args).expect("flags").idle_flags();
-            idle.into_iter().map(|one| one.name).collect()
+        let ineffective = |args: &[&str]| -> Vec<String> {
+            let ineffective = parse(args).expect("flags").ineffective_flags();
+            ineffective.into_iter().map(|one| one.name).collect()
         };
-        assert_eq!(idle(&["--zap-log-level=3"]), [""; 0]);
+        assert_eq!(ineffective(&["--zap-log-level=3"]), [""; 0]);
         let given = ["--zap-devel", "--zap-time-encoding=iso8601", "--zap-stacktrace-level=error"];
-        assert_eq!(idle(&given), ["--zap-devel", "--zap-stacktrace-level", "--zap-time-encoding"]);
+        assert_eq!(
+            ineffective(&given),
+            ["--zap-devel", "--zap-stacktrace-level", "--zap-time-encoding"]
+        );
     }
 
     #[test]

@@ -13,12 +13,12 @@
 //! | `visibility` | the APIs of pending Workloads, and of pods and logs of Workloads |
 //! | `ray_api` | the API of Ray clusters, wherever they run |
 //! | `certificates` | the serving certificate of both |
-//! | `integrations`, `idle_settings` | what of the configuration is not built, as metrics |
+//! | `integrations`, `ineffective_settings` | what of the configuration is not built, as metrics |
 //! | `access`, `metrics_access` | users and their access by reviews of the API server; that of metrics |
 //! | `answer_body` | answers of other servers, passed on |
 //! | `build_info`, `listen` | version, bind addresses |
 //! | `kueue_metrics` | Kueue's metrics, fed by what control measures |
-//! | `nested_places` | places for requests in flight, by two names |
+//! | `in_flight_limits` | counts of requests in flight, by two names |
 //! | `resource_names` | names of the resources of external frameworks |
 
 mod access;
@@ -28,13 +28,13 @@ mod build_info;
 mod certificates;
 mod components;
 mod first_lists;
-mod idle_settings;
+mod in_flight_limits;
+mod ineffective_settings;
 mod integrations;
 mod kueue_metrics;
 mod leader;
 mod listen;
 mod metrics_access;
-mod nested_places;
 mod process;
 mod ray_api;
 mod resource_names;

@@ -31,7 +31,7 @@ use crate::{
     build_info,
     certificates::{self, CalledServers, CertificateSource, METRICS_CERT_DIR, ManagedCertificate},
     components::ManagerComponent,
-    idle_settings, integrations,
+    ineffective_settings, integrations,
     kueue_metrics::{KueueMetrics, MetricsSettings},
     leader, listen, metrics_access, ray_api, resource_names,
     settings::ProcessSettings,
@@ -233,7 +233,7 @@ fn registry(
     metrics.register(sluice);
     pods.register(sluice);
     integrations::register(sluice, &settings.kinds);
-    idle_settings::register(sluice, &settings.idle);
+    ineffective_settings::register(sluice, &settings.ineffective);
     registry
 }
 
@@ -327,7 +327,7 @@ mod tests {
             kinds: JobKinds::all(&Kinds::default()),
             kubeconfig_files: KubeconfigDirectory::default(),
             name_prefix: "kueue".to_owned(),
-            idle: Vec::new(),
+            ineffective: Vec::new(),
             ray_security: None,
             queue_status_period: cluster::control::QUEUE_STATUS_PERIOD,
         };

@@ -8,7 +8,7 @@ use config::{
     Configuration, JobKinds,
     declared_kinds::declared_kinds,
     gates::{Gate, Gates},
-    support::IdleSetting,
+    support::IneffectiveSetting,
 };
 use jobs::Kinds;
 use kube::Client;
@@ -38,7 +38,7 @@ pub(crate) struct ProcessSettings {
     /// How the names of the manager's own objects begin.
     pub(crate) name_prefix: String,
     /// Settings that are used and have no effect.
-    pub(crate) idle: Vec<IdleSetting>,
+    pub(crate) ineffective: Vec<IneffectiveSetting>,
     /// How RayClusters are secured; none unless an administrator asks for it.
     pub(crate) ray_security: Option<SecurityConfig>,
     /// The least time between two writes of the status of one queue.
@@ -53,9 +53,9 @@ impl ProcessSettings {
     pub(crate) fn load(args: &ManagerArgs) -> anyhow::Result<Self> {
         let declared = declared_kinds(args.job_kinds.as_deref())?;
         let settings = Self::read(args.config.as_deref(), &args.feature_gates, &declared)?;
-        let idle: Vec<IdleSetting> =
-            args.idle_flags().into_iter().chain(settings.idle_settings()).collect();
-        for IdleSetting { name, reason } in &idle {
+        let ineffective: Vec<IneffectiveSetting> =
+            args.ineffective_flags().into_iter().chain(settings.ineffective_settings()).collect();
+        for IneffectiveSetting { name, reason } in &ineffective {
             tracing::warn!(setting = name, reason, "a setting that is used has no effect");
         }
         let kubeconfig_files = KubeconfigDirectory::new(args.worker_kubeconfig_directory.clone());
@@ -65,7 +65,7 @@ impl ProcessSettings {
         Ok(Self {
             kubeconfig_files,
             name_prefix,
-            idle,
+            ineffective,
             ray_security,
             queue_status_period,
             ..settings
@@ -93,14 +93,14 @@ impl ProcessSettings {
             kinds,
             kubeconfig_files: KubeconfigDirectory::default(),
             name_prefix: NAME_PREFIX.to_owned(),
-            idle: Vec::new(),
+            ineffective: Vec::new(),
             ray_security: None,
             queue_status_period: QUEUE_STATUS_PERIOD,
         })
     }
 
     /// What the file and the gates set without an effect.
-    fn idle_settings(&self) -> impl Iterator<Item = IdleSetting> {
+    fn ineffective_settings(&self) -> impl Iterator<Item = IneffectiveSetting> {
         self.file.settings_without_effect().into_iter().chain(self.gates.without_effect())
     }
 

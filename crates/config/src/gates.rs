@@ -12,7 +12,7 @@ use std::{
 
 pub use table::{Gate, GateSpec, GateStage, TABLE};
 
-use crate::support::{self, IdleSetting, SettingRow, Support};
+use crate::support::{self, IneffectiveSetting, SettingRow, Support};
 
 /// Sets every alpha gate that is not set by name.
 const ALL_ALPHA: &str = "AllAlpha";
@@ -117,27 +117,27 @@ impl Gates {
 
     /// Gates that were set to what they do not do: an implemented gate does what it is set to.
     #[must_use]
-    pub fn without_effect(&self) -> Vec<IdleSetting> {
+    pub fn without_effect(&self) -> Vec<IneffectiveSetting> {
         let set = TABLE.iter().filter(|entry| self.set.contains(&entry.gate));
-        let idle = set.filter_map(|entry| {
+        let ineffective = set.filter_map(|entry| {
             let row = support::of_gate(entry.gate.name())?;
             let is_on = self.enabled(entry.gate);
-            let idle = match row.support {
+            let ineffective = match row.support {
                 Support::Acts => false,
                 Support::Fixed(fixed) => fixed != is_on,
                 // Its default says nothing else than its absence.
                 Support::None => is_on != entry.default,
             };
-            idle.then(|| idle_gate(row))
+            ineffective.then(|| ineffective_gate(row))
         });
-        idle.chain(self.foreign_without_effect()).collect()
+        ineffective.chain(self.foreign_without_effect()).collect()
     }
 
     /// Those that only other versions have.
-    fn foreign_without_effect(&self) -> impl Iterator<Item = IdleSetting> {
+    fn foreign_without_effect(&self) -> impl Iterator<Item = IneffectiveSetting> {
         self.foreign.iter().filter_map(|(name, is_on)| {
             let row = support::of_foreign_gate(name)?;
-            (row.support != Support::Fixed(*is_on)).then(|| idle_gate(row))
+            (row.support != Support::Fixed(*is_on)).then(|| ineffective_gate(row))
         })
     }
 
@@ -210,8 +210,8 @@ impl Gates {
     }
 }
 
-fn idle_gate(row: SettingRow) -> IdleSetting {
-    IdleSetting { name: format!("featureGates.{}", row.name), reason: row.note }
+fn ineffective_gate(row: SettingRow) -> IneffectiveSetting {
+    IneffectiveSetting { name: format!("featureGates.{}", row.name), reason: row.note }
 }
 
 fn gate_spec(setting: &GateSetting) -> Result<&'static GateSpec, GateError> {

@@ -51,7 +51,7 @@ use serde_saphyr::Spanned;
 
 use crate::{
     gates::{GateError, GateSetting, Gates},
-    support::IdleSetting,
+    support::IneffectiveSetting,
 };
 
 /// The namespace outside a pod, unless configured.
@@ -219,21 +219,22 @@ impl Configuration {
 
     /// Settings of the file that have no effect: fields, integrations that are not built, and labels that are not copied.
     #[must_use]
-    pub fn settings_without_effect(&self) -> Vec<IdleSetting> {
+    pub fn settings_without_effect(&self) -> Vec<IneffectiveSetting> {
         let frameworks = self.integrations.frameworks.iter();
         // A framework is accepted by its name although no kind implements it yet.
         let missing = frameworks.filter(|name| Kinds::built_in().of_framework(name).is_none());
-        let missing = missing.map(|name| IdleSetting {
+        let missing = missing.map(|name| IneffectiveSetting {
             name: format!("integrations.frameworks[{name}]"),
             reason: "this version does not have it: such jobs run without quota",
         });
         let copied = self.integrations.label_keys_to_copy.iter().enumerate();
         // Later versions of Kueue refuse such a file. What earlier ones accept must start here as well.
-        let reserved = copied.filter(|(_, key)| is_reserved(key)).map(|(i, _)| IdleSetting {
-            name: format!("integrations.labelKeysToCopy[{i}]"),
-            reason: "is written by a Kueue controller and must not be copied onto a Workload",
-        });
-        support::idle_fields(&self.set).chain(missing).chain(reserved).collect()
+        let reserved =
+            copied.filter(|(_, key)| is_reserved(key)).map(|(i, _)| IneffectiveSetting {
+                name: format!("integrations.labelKeysToCopy[{i}]"),
+                reason: "is written by a Kueue controller and must not be copied onto a Workload",
+            });
+        support::ineffective_fields(&self.set).chain(missing).chain(reserved).collect()
     }
 }
 

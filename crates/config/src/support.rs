@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-/// See the module.
+/// The table of settings, tab separated.
 const TABLE: &str = include_str!("support.tsv");
 
 /// Where a setting is made.
@@ -49,7 +49,7 @@ pub struct SettingRow {
 
 /// A setting that was used and has no effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct IdleSetting {
+pub struct IneffectiveSetting {
     /// Its path, as in the configuration file; of a flag with its dashes.
     pub name: String,
     /// Why it has no effect.
@@ -83,10 +83,10 @@ fn row(line: &'static str) -> Option<SettingRow> {
 
 /// A flag that has no effect; `name` is without its dashes.
 #[must_use]
-pub fn idle_flag(name: &str) -> Option<IdleSetting> {
+pub fn ineffective_flag(name: &str) -> Option<IneffectiveSetting> {
     let row = rows().find(|row| row.kind == SettingKind::Flag && row.name == name)?;
-    let idle = IdleSetting { name: format!("--{name}"), reason: row.note };
-    (row.support == Support::None).then_some(idle)
+    let ineffective = IneffectiveSetting { name: format!("--{name}"), reason: row.note };
+    (row.support == Support::None).then_some(ineffective)
 }
 
 /// The row of a gate.
@@ -100,10 +100,13 @@ pub(super) fn of_foreign_gate(name: &str) -> Option<SettingRow> {
 }
 
 /// The fields without effect among these paths.
-pub(super) fn idle_fields(set: &BTreeSet<String>) -> impl Iterator<Item = IdleSetting> {
-    let idle = rows().filter(|row| row.kind == SettingKind::Field && row.support == Support::None);
-    let used = idle.filter(|row| set.contains(row.name));
-    used.map(|row| IdleSetting { name: row.name.to_owned(), reason: row.note })
+pub(super) fn ineffective_fields(
+    set: &BTreeSet<String>,
+) -> impl Iterator<Item = IneffectiveSetting> {
+    let ineffective =
+        rows().filter(|row| row.kind == SettingKind::Field && row.support == Support::None);
+    let used = ineffective.filter(|row| set.contains(row.name));
+    used.map(|row| IneffectiveSetting { name: row.name.to_owned(), reason: row.note })
 }
 
 /// Paths of all fields of a file.

@@ -539,7 +539,7 @@ fn gates_that_are_set_to_what_they_do_not_do_are_listed() {
     assert_eq!(idle("TopologyAwareScheduling=false"), [""; 0], "others only depend on it");
 }
 
-fn names_of(idle: Vec<IdleSetting>) -> Vec<String> {
+fn names_of(idle: Vec<IneffectiveSetting>) -> Vec<String> {
     assert!(idle.iter().all(|one| !one.reason.is_empty()));
     idle.into_iter().map(|one| one.name).collect()
 }

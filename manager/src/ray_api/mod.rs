@@ -8,7 +8,7 @@
 //! | file | concept |
 //! |---|---|
 //! | `server` | the way of a request |
-//! | `room` | requests in flight, all together and per head |
+//! | `request_limits` | limits of requests in flight, all together and per head |
 //! | `request_body` | bodies of requests, within a limit for all together |
 //! | `templates` | compute templates |
 //! | `service_place` | the cluster of a Service, and whether it is one of Ray |
@@ -20,7 +20,7 @@ mod forward;
 mod open_upgrade;
 mod passed_bytes;
 mod request_body;
-mod room;
+mod request_limits;
 mod server;
 mod service_place;
 mod templates;

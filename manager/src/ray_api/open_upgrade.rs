@@ -17,7 +17,7 @@ use super::{
     server::{RayApiServer, Refused},
     service_place::ServicePlace,
 };
-use crate::nested_places::NestedPermit;
+use crate::in_flight_limits::InFlightPermit;
 
 /// The time between two questions for rights and place.
 const ASKED_EVERY: Duration = Duration::from_secs(30);
@@ -25,14 +25,15 @@ const ASKED_EVERY: Duration = Duration::from_secs(30);
 /// The time that both connections may take to change their protocol.
 const CHANGED_WITHIN: Duration = Duration::from_secs(10);
 
-/// The log of a job that writes nothing for hours is as quiet as a caller that is gone. The idle time is that of a kubelet for `kubectl exec`.
+/// The log of a job that writes nothing for hours is as quiet as a caller that is gone. The idle time is that of a kubelet for
+/// `kubectl exec`.
 const LIMITS: UpgradeLimits = UpgradeLimits {
     idle: Duration::from_secs(4 * 3600),
     stalled: Duration::from_secs(30),
     within: Duration::from_secs(24 * 3600),
 };
 
-/// See the module.
+/// A WebSocket between a caller and a head.
 pub(super) struct OpenUpgrade {
     pub(super) server: Arc<RayApiServer>,
     pub(super) user: RequestUser,
@@ -40,7 +41,7 @@ pub(super) struct OpenUpgrade {
     pub(super) path: String,
     pub(super) cluster: Option<String>,
     pub(super) owner: Option<ServiceOwner>,
-    pub(super) room: NestedPermit,
+    pub(super) permit: InFlightPermit,
 }
 
 impl OpenUpgrade {
@@ -61,7 +62,7 @@ impl OpenUpgrade {
             }
         };
         pass_bytes(io(caller), io(head), LIMITS, end).await;
-        drop(self.room);
+        drop(self.permit);
     }
 
     /// Until the same request would be refused.

@@ -1,4 +1,4 @@
-//! The way of a request: room, user, access, place, body, answer.
+//! The way of a request: limits, user, access, place, body, answer.
 
 use std::{sync::Arc, time::Duration};
 
@@ -29,7 +29,7 @@ use super::{
     forward::{ForwardedRequest, forward},
     open_upgrade::OpenUpgrade,
     request_body::{self, BodyMemory, HeldBody},
-    room::{RequestPermit, RequestRoom},
+    request_limits::{HeadRequestLimits, RequestPermit},
     service_place::{ServicePlace, ServiceSearch},
     templates,
 };
@@ -61,7 +61,7 @@ pub(super) struct RayApiServer {
     tokens: TokenAuthenticator,
     authorizer: Authorizer,
     services: ServiceSearch,
-    room: RequestRoom,
+    limits: HeadRequestLimits,
     bodies: BodyMemory,
     /// Open upgrades end with the process.
     pub(super) stop: Stop,
@@ -105,7 +105,7 @@ impl RayApiServer {
             tokens: TokenAuthenticator::new(home.clone()),
             authorizer: Authorizer::new(home.clone()),
             services: ServiceSearch::new(home.clone(), workers),
-            room: RequestRoom::default(),
+            limits: HeadRequestLimits::default(),
             bodies: BodyMemory::default(),
             stop: stop.clone(),
         }
@@ -124,7 +124,7 @@ async fn serve(State(server): State<Arc<RayApiServer>>, request: Request) -> Res
     }
     let path = parts.uri.path().to_owned();
     match RayApiRequest::of(&parts.method, &path) {
-        // A probe has no token, and is answered also while there is no room.
+        // A probe has no token, and is answered also when the limits are reached.
         Ok(RayApiRequest::Health) => "ok".into_response(),
         read => {
             Box::pin(server.answer(read, parts, body)).await.unwrap_or_else(Refused::into_response)
@@ -144,7 +144,7 @@ impl RayApiServer {
         // A head decides itself what its queries mean, so that a request to it is never a watch.
         let of_head = matches!(request, Ok(RayApiRequest::Service(_)));
         let watch = !of_head && asks_for_watch(query);
-        let permit = self.room.enter(watch)?;
+        let permit = self.limits.try_acquire(watch)?;
         let user = self.user(&parts.headers).await?;
         let request = request?;
         let upgrade = asks_for_upgrade(&request, (&parts.method, parts.version), &parts.headers)?;
@@ -192,14 +192,14 @@ impl RayApiServer {
         permit: RequestPermit,
     ) -> Result<Response, Refused> {
         self.review(user, &call.review(&parts.method)).await?;
-        let head = self.room.enter_head(call.namespace, call.service.name)?;
+        let head = self.limits.try_acquire_head(call.namespace, call.service.name)?;
         let place = self.place(call, user).await?;
         let body = self.bodies.read(body, request_body::FOR_HEAD).await?;
         let request = forwarded(parts, body);
         Ok(forward(&place.client, request, OF_HEAD, (permit, head)).await?.response)
     }
 
-    /// The handshake of an upgrade. The connection has a place of its own while it is open.
+    /// The handshake of an upgrade. The connection has a permit of its own while it is open.
     async fn upgraded(
         self: &Arc<Self>,
         call: &ServiceCall<'_>,
@@ -210,8 +210,8 @@ impl RayApiServer {
     ) -> Result<Response, Refused> {
         let caller = parts.extensions.remove::<OnUpgrade>().ok_or(RayApiRefusal::NoUpgrade)?;
         self.review(&user, &call.review(&parts.method)).await?;
-        let head = self.room.enter_head(call.namespace, call.service.name)?;
-        let room = self.room.enter_upgrade(call.namespace, call.service.name)?;
+        let head = self.limits.try_acquire_head(call.namespace, call.service.name)?;
+        let upgrade = self.limits.try_acquire_upgrade(call.namespace, call.service.name)?;
         let place = self.place(call, &user).await?;
         let body = self.bodies.read(body, request_body::OF_HANDSHAKE).await?;
         let path = parts.uri.path().to_owned();
@@ -219,7 +219,7 @@ impl RayApiServer {
         let answer = forward(&place.client, request, OF_HEAD, (permit, head)).await?;
         if let Some(head) = answer.upgraded {
             let (server, ServicePlace { cluster, owner, .. }) = (Arc::clone(self), place);
-            let open = OpenUpgrade { server, user, path, cluster, owner, room };
+            let open = OpenUpgrade { server, user, path, cluster, owner, permit: upgrade };
             tokio::spawn(open.run(caller, head));
         }
         Ok(answer.response)

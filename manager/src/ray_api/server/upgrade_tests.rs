@@ -24,7 +24,7 @@ use super::{
     tests::{PlayedServer, head},
     *,
 };
-use crate::ray_api::room::UPGRADES_PER_HEAD;
+use crate::ray_api::request_limits::UPGRADES_PER_HEAD;
 
 /// For a busy machine.
 const WITHIN: Duration = Duration::from_secs(30);
@@ -190,13 +190,13 @@ async fn open_websockets_of_a_head_have_a_number() {
     let path = head("c-head-svc:8265", "ws");
     let (answer, _) = api.shake_hands(&path, WEBSOCKET).await;
     assert!(answer.starts_with("HTTP/1.1 429 "), "{answer}");
-    // Other requests to the head have places of their own.
+    // Other requests to the head have a limit of their own.
     let (answer, _) = api.shake_hands(&head("c-head-svc:8265", "200"), "").await;
     assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
     drop(open);
     let begin = Instant::now();
     while !api.shake_hands(&path, WEBSOCKET).await.0.starts_with("HTTP/1.1 101 ") {
-        assert!(begin.elapsed() < WITHIN, "the places are free again");
+        assert!(begin.elapsed() < WITHIN, "the permits are free again");
         tokio::task::yield_now().await;
     }
 }
@@ -223,7 +223,7 @@ async fn an_open_websocket_ends_with_its_right() {
             kind: ray_api::RayOwnerKind::Cluster,
             name: "c".to_owned(),
         }),
-        room: api.server.room.enter_upgrade("ml", "c-head-svc").expect("room"),
+        permit: api.server.limits.try_acquire_upgrade("ml", "c-head-svc").expect("room"),
     };
     assert!(open().is_allowed().await);
     assert!(!OpenUpgrade { cluster: Some("east".to_owned()), ..open() }.is_allowed().await);

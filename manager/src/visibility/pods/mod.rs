@@ -5,7 +5,7 @@
 //!
 //! | file | concept |
 //! |---|---|
-//! | `room` | places for requests, per cluster and namespace |
+//! | `request_limits` | limits of requests in flight, per cluster and namespace |
 //! | `reads` | reads from a cluster that is not trusted |
 //! | `search` | the pods that belong to a Workload |
 //! | `log_stream` | a log that is passed on |
@@ -14,7 +14,7 @@
 mod log_stream;
 mod metrics;
 mod reads;
-mod room;
+mod request_limits;
 mod search;
 
 use std::time::Duration;
@@ -42,13 +42,13 @@ pub(crate) use self::metrics::PodsMetrics;
 use self::{
     log_stream::{LogPod, LogSource, LogStream},
     reads::{ClusterReads, JSON, WantedObject},
-    room::PodsRoom,
+    request_limits::PodsRequestLimits,
     search::{FoundPods, PodSearch},
 };
 use super::server::respond;
 use crate::{
     answer_body::{AnswerLimits, passed_on},
-    nested_places::NestedPermit,
+    in_flight_limits::InFlightPermit,
 };
 
 /// The time from a request to a list, or to the pod of a log.
@@ -66,17 +66,17 @@ pub(super) struct WorkloadPodsApi {
     home: Client,
     workers: WorkerClients,
     origin: String,
-    room: PodsRoom,
+    limits: PodsRequestLimits,
     metrics: PodsMetrics,
     stop: Stop,
 }
 
-/// A Workload, the cluster that runs it with its owners there, and a place for a request.
+/// A Workload, the cluster that runs it with its owners there, and a permit for a request.
 struct RunningWorkload {
     reads: ClusterReads,
     workload: Workload,
     owners: PodOwners,
-    permit: NestedPermit,
+    permit: InFlightPermit,
 }
 
 impl WorkloadPodsApi {
@@ -88,7 +88,7 @@ impl WorkloadPodsApi {
         stop: Stop,
     ) -> Self {
         let (home, origin) = (home.clone(), origin.to_owned());
-        Self { home, workers, origin, room: PodsRoom::default(), metrics, stop }
+        Self { home, workers, origin, limits: PodsRequestLimits::default(), metrics, stop }
     }
 
     /// Answers a request.
@@ -146,7 +146,7 @@ impl WorkloadPodsApi {
             WorkloadLocation::Worker(name) => name,
         };
         let name = &*cluster.insert(worker);
-        let permit = self.room.enter(name, call.namespace)?;
+        let permit = self.limits.try_acquire(name, call.namespace)?;
         if name.is_empty() {
             let owners = PodOwners::at_home(&workload);
             return Ok(RunningWorkload { reads: home, workload, owners, permit });
@@ -197,7 +197,7 @@ impl WorkloadPodsApi {
         &self,
         pod: LogPod,
         (call, query): (&WorkloadCall<'_>, &LogQuery),
-        permit: NestedPermit,
+        permit: InFlightPermit,
     ) -> Result<Response, PodsRefusal> {
         let target = query.target(&pod.namespace, &pod.name);
         let reads = pod.reads.clone();

@@ -1,6 +1,6 @@
 //! Settings that are used and have no effect, as a metric.
 
-use config::support::IdleSetting;
+use config::support::IneffectiveSetting;
 use prometheus_client::{
     encoding::EncodeLabelSet,
     metrics::{family::Family, gauge::Gauge},
@@ -13,9 +13,9 @@ struct SettingLabels {
 }
 
 /// Registers `sluice_setting_without_effect`: 1 for each such setting.
-pub(crate) fn register(sluice: &mut Registry, idle: &[IdleSetting]) {
+pub(crate) fn register(sluice: &mut Registry, ineffective: &[IneffectiveSetting]) {
     let family = Family::<SettingLabels, Gauge>::default();
-    for setting in idle {
+    for setting in ineffective {
         family.get_or_create_owned(&SettingLabels { setting: setting.name.clone() }).set(1);
     }
     let help =
@@ -29,9 +29,9 @@ mod tests {
 
     #[test]
     fn every_setting_without_effect_has_a_series() {
-        let idle = |name: &str| IdleSetting { name: name.to_owned(), reason: "none" };
+        let ineffective = |name: &str| IneffectiveSetting { name: name.to_owned(), reason: "none" };
         let mut registry = Registry::default();
-        register(&mut registry, &[idle("clientConnection"), idle("--zap-devel")]);
+        register(&mut registry, &[ineffective("clientConnection"), ineffective("--zap-devel")]);
         let mut text = String::new();
         prometheus_client::encoding::text::encode(&mut text, &registry).expect("text");
         for name in ["clientConnection", "--zap-devel"] {
