@@ -12,7 +12,8 @@ use std::{
 use rustix::fs::{Mode, OFlags};
 
 use crate::{
-    kubeconfig_refused::KubeconfigRefused, kubeconfig_secret::Fingerprint, read_turns::ReadTurns,
+    file_read_limits::FileReadLimits, kubeconfig_refused::KubeconfigRefused,
+    kubeconfig_secret::Fingerprint,
 };
 
 /// The directory that upstream reads kubeconfigs from.
@@ -21,11 +22,11 @@ pub const KUBECONFIG_DIRECTORY: &str = "/etc/multikueue/kubeconfigs";
 /// The greatest size of a file, that of a Secret.
 const SIZE_LIMIT: u64 = 1 << 20;
 
-/// The directory of kubeconfigs. Clones share the limits of [`ReadTurns`], so a process has one and its clones.
+/// The directory of kubeconfigs. Clones share the limits of [`FileReadLimits`], so a process has one and its clones.
 #[derive(Clone, Debug)]
 pub struct KubeconfigDirectory {
     directory: PathBuf,
-    turns: ReadTurns,
+    limits: FileReadLimits,
 }
 
 impl Default for KubeconfigDirectory {
@@ -38,7 +39,7 @@ impl KubeconfigDirectory {
     /// Kubeconfigs in this directory.
     #[must_use]
     pub fn new(directory: PathBuf) -> Self {
-        Self { directory, turns: ReadTurns::default() }
+        Self { directory, limits: FileReadLimits::default() }
     }
 
     /// The hash of a file's text.
@@ -56,9 +57,9 @@ impl KubeconfigDirectory {
     pub(super) async fn read(self, path: Box<str>) -> Result<Vec<u8>, KubeconfigRefused> {
         // A refusal by the name needs no thread.
         self.check_name(&path)?;
-        let (turns, late) = (self.turns.clone(), KubeconfigRefused::LateFile(path.clone()));
+        let (limits, late) = (self.limits.clone(), KubeconfigRefused::LateFile(path.clone()));
         let name = path.clone();
-        turns.read(&name, move || self.read_now(&path)).await.unwrap_or(Err(late))
+        limits.read(&name, move || self.read_now(&path)).await.unwrap_or(Err(late))
     }
 
     fn check_name(&self, path: &str) -> Result<(), KubeconfigRefused> {

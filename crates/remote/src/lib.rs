@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `kubeconfig` | validates a kubeconfig, pure |
 //! | `kubeconfig_file`, `file_watch` | kubeconfigs in files, and their changes |
-//! | `read_turns` | how many files are read at a time |
+//! | `file_read_limits` | how many files are read at a time |
 //! | `cluster_profile` | kubeconfigs from ClusterProfiles and credential plugins |
 //! | `reconcile` | what the supervisor does for a worker, pure |
 //! | `retry` | when a connection is retried, and the status meanwhile, pure |
@@ -28,6 +28,7 @@ mod cluster_uid;
 mod confirmed_lists;
 mod connection;
 mod context;
+mod file_read_limits;
 mod file_watch;
 mod kubeconfig;
 mod kubeconfig_file;
@@ -35,7 +36,6 @@ mod kubeconfig_refused;
 mod kubeconfig_secret;
 mod load_kubeconfig;
 mod object_store;
-mod read_turns;
 mod reconcile;
 mod replaceable_client;
 mod response_deadline;

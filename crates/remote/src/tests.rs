@@ -327,8 +327,8 @@ async fn a_stopped_worker_is_reported_lost_and_reconnects() {
         let link = task.status().await;
         assert!(!link.active);
         assert_eq!(link.reason, "ClientConnectionFailed");
-        let told = format!("; connection attempts: {attempt}, next connection attempt: 2");
-        assert!(link.message.contains(&told), "{}", link.message);
+        let reported = format!("; connection attempts: {attempt}, next connection attempt: 2");
+        assert!(link.message.contains(&reported), "{}", link.message);
     }
     server.start().await;
     while task.status().await != active() {}
@@ -361,7 +361,7 @@ async fn credentials_are_replaced_without_a_loss_even_if_the_worker_has_no_crds(
         tokens.remove("one");
     });
     server.wait_for_probes().await;
-    assert!(task.inputs.try_recv().is_err(), "nothing was told");
+    assert!(task.inputs.try_recv().is_err(), "no status was reported");
     task.commands.send_replace(WorkerCommand::End);
     assert!(!task.status().await.active);
     timeout(TIMEOUT, task.run).await.expect("in time").expect("the task");
@@ -402,7 +402,7 @@ async fn a_cluster_with_two_cluster_objects_is_used_by_one() {
         tokio::spawn(WorkerLoop::new(name, Arc::clone(&context)).run(received, Stop::new()));
         commands
     };
-    let mut told = async || loop {
+    let mut reported = async || loop {
         match timeout(TIMEOUT, heard.recv()).await.expect("in time") {
             Some(ManagerInput::Worker(name, WorkerInput::Connection(link))) => {
                 return (name.to_string(), link);
@@ -412,20 +412,20 @@ async fn a_cluster_with_two_cluster_objects_is_used_by_one() {
         }
     };
     let first = begin("first");
-    assert_eq!(told().await, ("first".to_owned(), active()));
+    assert_eq!(reported().await, ("first".to_owned(), active()));
     let _second = begin("second");
     let refused = Connection {
         active: false,
         reason: "ClusterAlreadyRegistered",
         message: "this cluster is registered as \"first\" already".to_owned(),
     };
-    assert_eq!(told().await, ("second".to_owned(), refused.clone()));
-    assert_eq!(told().await, ("second".to_owned(), refused), "it is asked again");
+    assert_eq!(reported().await, ("second".to_owned(), refused.clone()));
+    assert_eq!(reported().await, ("second".to_owned(), refused), "it is asked again");
 
     first.send_replace(WorkerCommand::End);
-    while told().await.0 != "first" {}
+    while reported().await.0 != "first" {}
     context.inputs.send(hub::deleted("first")).await.expect("control");
     let ended = ManagerInput::Worker("first".into(), WorkerInput::GivenUp);
     context.inputs.send(ended).await.expect("control");
-    while told().await != ("second".to_owned(), active()) {}
+    while reported().await != ("second".to_owned(), active()) {}
 }

@@ -1,11 +1,12 @@
 //! An HTTP server: a [`Router`] behind TLS or plain TCP, with a connection limit and graceful shutdown.
 //!
 //! A slow handshake or slow headers block only their own task. After the stop token is cancelled no connection is accepted;
-//! requests in flight are completed within the drain time. A connection that a handler upgrades belongs to the handler, which ends it at the stop.
+//! requests in flight are completed within the drain time. A connection that a handler upgrades belongs to the handler, which
+//! ends it at the stop.
 
 mod last_answer;
-mod prompt_client;
-mod taking_client;
+mod preface_timeout_stream;
+mod write_timeout_stream;
 
 use std::{sync::Arc, time::Duration};
 
@@ -24,24 +25,27 @@ use tokio::{
 };
 use tokio_rustls::TlsAcceptor;
 
-use self::{last_answer::LastAnswer, prompt_client::PromptClient, taking_client::TakingClient};
+use self::{
+    last_answer::LastAnswer, preface_timeout_stream::PrefaceTimeoutStream,
+    write_timeout_stream::WriteTimeoutStream,
+};
 use crate::{Stop, client_certificate::PeerCertificates};
 
 /// Limits of a server.
 #[derive(Clone, Copy, Debug)]
-pub struct ServerLimits {
+pub(crate) struct ServerLimits {
     /// Maximum number of connections; further ones wait to be accepted.
-    pub connections: usize,
+    pub(crate) connections: usize,
     /// Timeout of a TLS handshake, and of the first bytes after it.
-    pub handshake: Duration,
+    pub(crate) handshake: Duration,
     /// Time for which an HTTP/1 connection is kept without the headers of a request.
-    pub idle: Duration,
+    pub(crate) idle: Duration,
     /// Time for which a client may take nothing of an answer.
-    pub stalled: Duration,
+    pub(crate) stalled: Duration,
     /// Time for requests in flight after the stop.
-    pub drain: Duration,
+    pub(crate) drain: Duration,
     /// Pause after a failed accept, for example without free file descriptors.
-    pub accept_pause: Duration,
+    pub(crate) accept_pause: Duration,
 }
 
 impl Default for ServerLimits {
@@ -91,8 +95,8 @@ impl Server {
     }
 
     /// Replaces the default limits.
-    #[must_use]
-    pub fn with_limits(self, limits: ServerLimits) -> Self {
+    #[cfg(test)]
+    pub(crate) fn with_limits(self, limits: ServerLimits) -> Self {
         Self { limits, ..self }
     }
 
@@ -172,7 +176,7 @@ impl ServerConnection {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let stream = TakingClient::new(stream, self.limits.stalled);
+        let stream = WriteTimeoutStream::new(stream, self.limits.stalled);
         let Some(acceptor) = self.tls.take() else {
             return self.serve_http(stream, watcher).await;
         };
@@ -205,7 +209,7 @@ impl ServerConnection {
         // A client that disappeared does not answer the ping, and its permit becomes free.
         builder.http2().timer(TokioTimer::new()).keep_alive_interval(Duration::from_secs(30));
         let service = TowerToHyperService::new(self.service);
-        let stream = TokioIo::new(PromptClient::new(stream, self.limits.handshake));
+        let stream = TokioIo::new(PrefaceTimeoutStream::new(stream, self.limits.handshake));
         let connection = builder.serve_connection_with_upgrades(stream, service).into_owned();
         if let Err(error) = watcher.watch(connection).await {
             tracing::debug!(%error, "connection ended");

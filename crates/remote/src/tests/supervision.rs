@@ -137,17 +137,17 @@ async fn a_worker_is_connected_until_some_time_after_the_deletion_of_its_cluster
     });
 
     register(&home);
-    let told = link(&mut heard).await;
-    assert_eq!((told.active, told.reason), (false, "BadKubeConfig"));
-    assert_eq!(told.message, "load client config failed: Secret \"east-config\" not found");
+    let link_status = link(&mut heard).await;
+    assert_eq!((link_status.active, link_status.reason), (false, "BadKubeConfig"));
+    assert_eq!(link_status.message, "load client config failed: Secret \"east-config\" not found");
 
     let data = json!({ "kubeconfig": STANDARD.encode(server.kubeconfig("one")) });
     put(&home, KUBECONFIG, Some(json!({ "data": data })));
     while link(&mut heard).await != active() {}
 
     put(&home, EAST, None);
-    let told = link(&mut heard).await;
-    assert_eq!((told.active, &*told.message), (false, "the connection was ended"));
+    let link_status = link(&mut heard).await;
+    assert_eq!((link_status.active, &*link_status.message), (false, "the connection was ended"));
 
     register(&home);
     assert_eq!(link(&mut heard).await, active());
@@ -173,10 +173,10 @@ async fn a_kubeconfig_in_a_file_is_followed() {
     let location = file.display().to_string();
     let source = json!({ "kubeConfig": { "locationType": "Path", "location": location } });
     put(&home, EAST, Some(json!({ "spec": { "clusterSource": source } })));
-    let told = link(&mut heard).await;
-    assert_eq!((told.active, told.reason), (false, "BadKubeConfig"));
+    let link_status = link(&mut heard).await;
+    assert_eq!((link_status.active, link_status.reason), (false, "BadKubeConfig"));
     assert_eq!(
-        told.message,
+        link_status.message,
         format!("load client config failed: open {location}: no such file or directory")
     );
 
@@ -187,8 +187,8 @@ async fn a_kubeconfig_in_a_file_is_followed() {
     server.wait_for_use("two").await;
 
     std::fs::remove_file(&file).expect("the file");
-    let told = link(&mut heard).await;
-    assert_eq!((told.active, told.reason), (false, "BadKubeConfig"));
+    let link_status = link(&mut heard).await;
+    assert_eq!((link_status.active, link_status.reason), (false, "BadKubeConfig"));
     run.abort();
 }
 

@@ -19,21 +19,21 @@ use tokio::{
 /// Bytes that show the version: the preface of HTTP/2. No request of HTTP/1 with a host is shorter.
 const PREFACE: usize = 24;
 
-/// See the module.
-pub(super) struct PromptClient<S> {
+/// A stream that fails if the client does not send the preface of HTTP in time.
+pub(super) struct PrefaceTimeoutStream<S> {
     stream: S,
     /// Bytes that are awaited, and until when; `None` once they are here.
     awaited: Option<(usize, Pin<Box<Sleep>>)>,
 }
 
-impl<S> PromptClient<S> {
+impl<S> PrefaceTimeoutStream<S> {
     /// A stream on which the version of HTTP is to be known within a time.
     pub(super) fn new(stream: S, within: Duration) -> Self {
         Self { stream, awaited: Some((PREFACE, Box::pin(sleep(within)))) }
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for PromptClient<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for PrefaceTimeoutStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -56,7 +56,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for PromptClient<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for PromptClient<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for PrefaceTimeoutStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -17,18 +17,18 @@ use tokio::{
     time::{Sleep, sleep},
 };
 
-/// See the module.
-pub(super) struct TakingClient<S> {
+/// A socket that fails a write of which the client takes nothing for too long.
+pub(super) struct WriteTimeoutStream<S> {
     socket: S,
     stalled: Duration,
-    /// Until when a write that waits may wait.
-    waits: Option<Pin<Box<Sleep>>>,
+    /// When a pending write fails.
+    deadline: Option<Pin<Box<Sleep>>>,
 }
 
-impl<S> TakingClient<S> {
+impl<S> WriteTimeoutStream<S> {
     /// A socket on which a write may wait for `stalled`.
     pub(super) fn new(socket: S, stalled: Duration) -> Self {
-        Self { socket, stalled, waits: None }
+        Self { socket, stalled, deadline: None }
     }
 
     /// The result of a write, or an error if none was taken for too long.
@@ -38,17 +38,17 @@ impl<S> TakingClient<S> {
         context: &mut Context<'_>,
     ) -> Poll<io::Result<T>> {
         if written.is_ready() {
-            self.waits = None;
+            self.deadline = None;
             return written;
         }
         let stalled = self.stalled;
-        let waits = self.waits.get_or_insert_with(|| Box::pin(sleep(stalled)));
-        ready!(waits.as_mut().poll(context));
+        let deadline = self.deadline.get_or_insert_with(|| Box::pin(sleep(stalled)));
+        ready!(deadline.as_mut().poll(context));
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for TakingClient<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for WriteTimeoutStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -58,7 +58,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for TakingClient<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for TakingClient<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeoutStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -106,7 +106,7 @@ mod tests {
     async fn a_client_that_takes_nothing_loses_its_connection() {
         let limits = ServerLimits::default();
         let (mut client, server) = duplex(16);
-        let mut server = TakingClient::new(server, limits.stalled);
+        let mut server = WriteTimeoutStream::new(server, limits.stalled);
         let start = Instant::now();
         // A slow client takes something before the time is over.
         let slow = async {
