@@ -47,8 +47,6 @@ pub const UNHEALTHY: &str = "Unhealthy";
 /// Condition: objects are being removed.
 pub const DELETING_RESOURCES: &str = "DeletingResources";
 
-/// Reason of a component: its creation was begun.
-pub const CREATION_INITIATED: &str = "ComponentCreationInitiated";
 /// Reason of a component: it is there.
 pub const CREATED: &str = "ComponentCreatedSuccessfully";
 /// Reason of a component: it could not be made.

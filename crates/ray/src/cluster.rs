@@ -6,7 +6,7 @@
 //! | `cluster_children` | the objects around a cluster, sorted once |
 //! | `validate`, `validate_groups`, `validate_storage`, `validate_network_policy`, `validate_collector` | what a controller refuses |
 //! | `head_pod`, `worker_pod`, `ray_container`, `start_command`, `probes`, `autoscaler`, `workload_slice` | pods |
-//! | `groups`, `group_size`, `multi_host`, `twins`, `pod_health` | which pods are made and deleted |
+//! | `groups`, `group_size`, `multi_host`, `duplicate_workers`, `pod_health` | which pods are made and deleted |
 //! | `services`, `ingress`, `access`, `network_policy`, `gcs_storage` | other objects |
 //! | `suspension`, `redis_cleanup` | removal of pods |
 //! | `status`, `conditions`, `resources` | the status |
@@ -19,6 +19,7 @@ mod cluster_children;
 mod conditions;
 mod context;
 mod decide;
+mod duplicate_workers;
 mod failure;
 mod gcs_storage;
 mod group_size;
@@ -39,7 +40,6 @@ mod spec_hash;
 mod start_command;
 mod status;
 mod suspension;
-mod twins;
 mod validate;
 mod validate_collector;
 mod validate_groups;
@@ -50,7 +50,7 @@ mod workload_slice;
 
 pub(crate) use cluster_children::ClusterChildren;
 pub(crate) use conditions::rfc3339;
-pub use context::Moment;
+pub use context::PassInputs;
 pub(crate) use context::{ClusterContext, label_value};
 pub use decide::decide;
 pub(crate) use groups::is_terminating;

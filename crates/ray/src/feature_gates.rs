@@ -20,10 +20,10 @@ pub enum RayGateError {
     NotBuilt(&'static str),
 }
 
-type GatePlace = fn(&mut RayGates) -> &mut bool;
+type GateField = fn(&mut RayGates) -> &mut bool;
 
 /// Gates that may be set.
-const BUILT: &[(&str, GatePlace)] = &[
+const BUILT: &[(&str, GateField)] = &[
     ("RayClusterStatusConditions", |gates| &mut gates.status_conditions),
     ("RayJobDeletionPolicy", |gates| &mut gates.deletion_policy),
     ("RayMultiHostIndexing", |gates| &mut gates.multi_host_indexing),
@@ -57,8 +57,8 @@ impl RayGates {
         let (name, value) = setting.split_once('=').ok_or_else(malformed)?;
         let name = name.trim();
         let is_on = value.trim().parse::<bool>().map_err(|_| malformed())?;
-        if let Some((_, place)) = BUILT.iter().find(|(known, _)| *known == name) {
-            *place(self) = is_on;
+        if let Some((_, field)) = BUILT.iter().find(|(known, _)| *known == name) {
+            *field(self) = is_on;
             return Ok(());
         }
         match NOT_BUILT.iter().find(|known| **known == name) {
@@ -82,8 +82,8 @@ mod tests {
         let expected = RayGates { network_policy: true, cron_jobs: false, ..RayGates::default() };
         assert_eq!(gates, expected);
         assert_eq!("".parse(), Ok(RayGates::default()));
-        for (name, place) in BUILT {
-            let default = *place(&mut RayGates::default());
+        for (name, field) in BUILT {
+            let default = *field(&mut RayGates::default());
             let changed: RayGates = format!("{name}={}", !default).parse().expect("a gate");
             assert_ne!(changed, RayGates::default(), "{name}");
         }

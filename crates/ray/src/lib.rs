@@ -42,6 +42,6 @@ pub mod v1;
 mod v1alpha1;
 pub mod webhook;
 
-pub use cluster::Moment;
+pub use cluster::PassInputs;
 pub use operator_file::RayFileError;
 pub use operator_variables::RayVariableError;

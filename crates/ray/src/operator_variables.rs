@@ -47,13 +47,13 @@ pub enum RayVariableError {
     },
 }
 
-type SwitchPlace = fn(&mut OperatorSettings) -> &mut bool;
-type PeriodPlace = fn(&mut OperatorSettings) -> &mut Duration;
+type BoolField = fn(&mut OperatorSettings) -> &mut bool;
+type DurationField = fn(&mut OperatorSettings) -> &mut Duration;
 
 /// The domain of Services.
 const CLUSTER_DOMAIN: &str = "CLUSTER_DOMAIN";
 
-const SWITCHES: &[(&str, SwitchPlace)] = &[
+const SWITCHES: &[(&str, BoolField)] = &[
     ("ENABLE_RAY_HEAD_CLUSTER_IP_SERVICE", |it| &mut it.head_cluster_ip_service),
     ("ENABLE_DETERMINISTIC_HEAD_POD_NAME", |it| &mut it.deterministic_head_name),
     ("ENABLE_LOGIN_SHELL", |it| &mut it.login_shell),
@@ -65,13 +65,13 @@ const SWITCHES: &[(&str, SwitchPlace)] = &[
     ("ENABLE_ZERO_DOWNTIME", |it| &mut it.zero_downtime),
 ];
 
-const PERIODS: &[(&str, PeriodPlace)] = &[
+const PERIODS: &[(&str, DurationField)] = &[
     ("RAYJOB_DEPLOYMENT_STATUS_TRANSITION_GRACE_PERIOD_SECONDS", |it| &mut it.job_end_grace),
     ("RAYJOB_STATUS_CHECK_TIMEOUT_SECONDS", |it| &mut it.job_check_timeout),
 ];
 
 impl OperatorSettings {
-    /// The same with the variables that are set. `value_of` has the value of a name; an empty one counts as unset.
+    /// These settings with the variables that are set. `value_of` has the value of a name; an empty one counts as unset.
     ///
     /// # Errors
     /// If a value is of another form, or would have no effect.
@@ -80,14 +80,14 @@ impl OperatorSettings {
         value_of: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, RayVariableError> {
         let set = |name: &str| value_of(name).filter(|value| !value.is_empty());
-        for (name, place) in SWITCHES {
+        for (name, field) in SWITCHES {
             if let Some(value) = set(name) {
-                *place(&mut self) = switch(name, &value)?;
+                *field(&mut self) = switch(name, &value)?;
             }
         }
-        for (name, place) in PERIODS {
+        for (name, field) in PERIODS {
             if let Some(value) = set(name) {
-                *place(&mut self) = seconds(name, &value)?;
+                *field(&mut self) = seconds(name, &value)?;
             }
         }
         if let Some(domain) = set(CLUSTER_DOMAIN) {
@@ -137,16 +137,16 @@ mod tests {
 
     #[test]
     fn each_variable_has_an_effect() {
-        for (name, place) in SWITCHES {
+        for (name, field) in SWITCHES {
             for on in [true, false] {
                 let text = if on { "True" } else { "false" };
                 let mut settings = read(name, text).expect("a switch");
-                assert_eq!(*place(&mut settings), on, "{name}");
+                assert_eq!(*field(&mut settings), on, "{name}");
             }
         }
-        for (name, place) in PERIODS {
+        for (name, field) in PERIODS {
             let mut settings = read(name, "12").expect("seconds");
-            assert_eq!(*place(&mut settings), Duration::from_secs(12), "{name}");
+            assert_eq!(*field(&mut settings), Duration::from_secs(12), "{name}");
         }
         let settings = read(CLUSTER_DOMAIN, "corp.example").expect("a domain");
         assert_eq!(settings.cluster_domain, "corp.example");

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use ray::{
-    Moment, cluster,
+    PassInputs, cluster,
     settings::OperatorSettings,
     step::{RayAnswer, RayRefusal, RayStep},
 };
@@ -31,11 +31,11 @@ fn pass(
     settings: &OperatorSettings,
     answer: impl Fn(&RayStep) -> RayAnswer,
 ) -> (Vec<RayStep>, Vec<RayStep>) {
-    let moment = Moment { now: Timestamp::UNIX_EPOCH, seed: [1; 32] };
+    let inputs = PassInputs { now: Timestamp::UNIX_EPOCH, seed: [1; 32] };
     let children: Vec<&Value> = children.iter().collect();
     let (mut orders, mut answers) = (Vec::new(), Vec::new());
     loop {
-        let steps = cluster::decide(cluster, &children, &answers, &moment, settings);
+        let steps = cluster::decide(cluster, &children, &answers, &inputs, settings);
         if !steps.iter().any(RayStep::is_order) {
             return (orders, steps);
         }

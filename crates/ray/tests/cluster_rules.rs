@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use ray::{
-    Moment, cluster,
+    PassInputs, cluster,
     settings::OperatorSettings,
     step::{RayAnswer, RayRefusal, RayStep},
 };
@@ -32,12 +32,12 @@ fn group(name: &str, replicas: i32) -> Value {
 }
 
 fn steps(cluster: &Value, children: &[Value], answers: &[RayAnswer]) -> Vec<RayStep> {
-    let moment = Moment { now: Timestamp::UNIX_EPOCH, seed: [1; 32] };
+    let inputs = PassInputs { now: Timestamp::UNIX_EPOCH, seed: [1; 32] };
     cluster::decide(
         cluster,
         &children.iter().collect::<Vec<_>>(),
         answers,
-        &moment,
+        &inputs,
         &OperatorSettings::default(),
     )
 }
@@ -235,12 +235,12 @@ fn the_message_of_a_head_that_is_not_ready_names_the_pods_and_the_containers_rea
 
 /// Orders of a pass with this seed: each pass has another one.
 fn pods_of(seed: u8, cluster: &Value, children: &[Value]) -> Vec<String> {
-    let moment = Moment { now: Timestamp::UNIX_EPOCH, seed: [seed; 32] };
+    let inputs = PassInputs { now: Timestamp::UNIX_EPOCH, seed: [seed; 32] };
     let children: Vec<&Value> = children.iter().collect();
     let mut answers = Vec::new();
     loop {
         let steps =
-            cluster::decide(cluster, &children, &answers, &moment, &OperatorSettings::default());
+            cluster::decide(cluster, &children, &answers, &inputs, &OperatorSettings::default());
         let pods = created(&steps, "Pod");
         if !pods.is_empty() || !steps.iter().any(RayStep::is_order) {
             let name = |pod: &Value| pod["metadata"]["name"].as_str().map(str::to_owned);

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use ray::{
-    Moment, cluster,
+    PassInputs, cluster,
     settings::OperatorSettings,
     step::{RayAnswer, RayStep},
 };
@@ -27,8 +27,8 @@ fn cluster() -> Value {
 }
 
 fn steps(cluster: &Value, settings: &OperatorSettings) -> Vec<RayStep> {
-    let moment = Moment { now: Timestamp::UNIX_EPOCH, seed: [1; 32] };
-    cluster::decide(cluster, &[], &[], &moment, settings)
+    let inputs = PassInputs { now: Timestamp::UNIX_EPOCH, seed: [1; 32] };
+    cluster::decide(cluster, &[], &[], &inputs, settings)
 }
 
 fn created(cluster: &Value, kind: &str) -> Vec<Value> {
@@ -196,11 +196,11 @@ fn refusal(part: &Value, gates: impl Fn(&mut OperatorSettings)) -> Option<String
     }
     let mut settings = OperatorSettings::default();
     gates(&mut settings);
-    let moment = Moment { now: Timestamp::UNIX_EPOCH, seed: [1; 32] };
+    let inputs = PassInputs { now: Timestamp::UNIX_EPOCH, seed: [1; 32] };
     let mut answers = Vec::new();
     // NetworkPolicies are made before the spec is checked.
     for _ in 0..20 {
-        let steps = cluster::decide(&spec, &[], &answers, &moment, &settings);
+        let steps = cluster::decide(&spec, &[], &answers, &inputs, &settings);
         let orders = steps.iter().filter(|step| step.is_order());
         let done = |step: &RayStep| match step {
             RayStep::Create(object) => RayAnswer::Done(object.clone().into()),

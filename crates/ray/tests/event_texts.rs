@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use ray::{
-    Moment, cluster,
+    PassInputs, cluster,
     head::HeadAnswer,
     job,
     service::{self, ServiceMemory},
@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 
 const NOW: &str = "2026-01-01T00:01:00Z";
 
-fn moment() -> Moment {
-    Moment { now: NOW.parse::<Timestamp>().expect("a time"), seed: [1; 32] }
+fn inputs() -> PassInputs {
+    PassInputs { now: NOW.parse::<Timestamp>().expect("a time"), seed: [1; 32] }
 }
 
 fn template() -> Value {
@@ -90,7 +90,7 @@ fn events(cluster: &Value, children: &[Value], deleted: &RayAnswer) -> Vec<Strin
     let settings = OperatorSettings::default();
     let mut answers = Vec::new();
     loop {
-        let steps = cluster::decide(cluster, &children, &answers, &moment(), &settings);
+        let steps = cluster::decide(cluster, &children, &answers, &inputs(), &settings);
         if !steps.iter().any(RayStep::is_order) {
             return texts(steps);
         }
@@ -181,7 +181,7 @@ fn job_status(spec: &Value, status: &Value, children: &[Value]) -> Value {
     let settings = OperatorSettings::default();
     let mut answers = Vec::new();
     loop {
-        let steps = job::decide(&job, &children, &answers, &moment(), &settings);
+        let steps = job::decide(&job, &children, &answers, &inputs(), &settings);
         if !steps.iter().any(RayStep::is_order) {
             let mut found = steps.into_iter().filter_map(|step| match step {
                 RayStep::ReplaceStatus(status) => Some(status),
@@ -243,7 +243,7 @@ fn service_events(kind: &str, present: &[Value]) -> Vec<String> {
         "status": {"pendingServiceStatus": {"rayClusterName": "rs-a"}},
     });
     let (memory, settings) = (ServiceMemory::default(), OperatorSettings::default());
-    let first = service::decide(&service, &[], &memory, &[], &moment(), &settings);
+    let first = service::decide(&service, &[], &memory, &[], &inputs(), &settings);
     let [RayStep::Create(cluster)] = &first[..] else { unreachable!("{first:?}") };
     let mut cluster = cluster.clone();
     cluster["metadata"]["uid"] = json!("c");
@@ -253,7 +253,7 @@ fn service_events(kind: &str, present: &[Value]) -> Vec<String> {
     let children: Vec<&Value> = children.iter().collect();
     let mut answers = Vec::new();
     loop {
-        let steps = service::decide(&service, &children, &memory, &answers, &moment(), &settings);
+        let steps = service::decide(&service, &children, &memory, &answers, &inputs(), &settings);
         if !steps.iter().any(RayStep::is_order) {
             return texts(steps);
         }

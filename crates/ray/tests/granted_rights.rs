@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use jiff::Timestamp;
-use ray::{Moment, cluster, settings::OperatorSettings, step::RayStep};
+use ray::{PassInputs, cluster, settings::OperatorSettings, step::RayStep};
 use serde_json::{Value, json};
 
 /// The rules of the roles of a file below `config/worker`.
@@ -28,8 +28,8 @@ fn rules_of_autoscaler() -> Vec<Value> {
         "metadata": {"name": "c", "namespace": "ns", "uid": "u"},
         "spec": {"enableInTreeAutoscaling": true, "headGroupSpec": {"template": template}},
     });
-    let moment = Moment { now: Timestamp::UNIX_EPOCH, seed: [1; 32] };
-    let steps = cluster::decide(&cluster, &[], &[], &moment, &OperatorSettings::default());
+    let inputs = PassInputs { now: Timestamp::UNIX_EPOCH, seed: [1; 32] };
+    let steps = cluster::decide(&cluster, &[], &[], &inputs, &OperatorSettings::default());
     let role = steps.into_iter().find_map(|step| match step {
         RayStep::Create(object) if object["kind"] == "Role" => Some(object),
         _ => None,

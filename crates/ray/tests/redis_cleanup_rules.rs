@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use ray::{
-    Moment, cluster, names,
+    PassInputs, cluster, names,
     settings::OperatorSettings,
     step::{RayAnswer, RayStep},
 };
@@ -42,9 +42,9 @@ fn steps_with(
 ) -> Vec<RayStep> {
     let deleted: Timestamp = DELETED_AT.parse().expect("a time");
     let now = Timestamp::from_second(deleted.as_second() + seconds).expect("a time");
-    let moment = Moment { now, seed: [1; 32] };
+    let inputs = PassInputs { now, seed: [1; 32] };
     let children: Vec<&Value> = children.iter().collect();
-    cluster::decide(cluster, &children, answers, &moment, &OperatorSettings::default())
+    cluster::decide(cluster, &children, answers, &inputs, &OperatorSettings::default())
 }
 
 fn set_timeout(cluster: &mut Value, seconds: &str) {

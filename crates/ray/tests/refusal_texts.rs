@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use ray::{
-    Moment, cluster, job, service,
+    PassInputs, cluster, job, service,
     settings::OperatorSettings,
     step::{RayAnswer, RayStep},
 };
@@ -55,10 +55,10 @@ fn all_gates(mut settings: OperatorSettings) -> OperatorSettings {
 /// The warning about a spec, without its beginning.
 fn refusal(part: &Value, settings: &OperatorSettings) -> String {
     let spec = cluster_with(part);
-    let moment = Moment { now: Timestamp::UNIX_EPOCH, seed: [1; 32] };
+    let inputs = PassInputs { now: Timestamp::UNIX_EPOCH, seed: [1; 32] };
     let mut answers = Vec::new();
     loop {
-        let steps = cluster::decide(&spec, &[], &answers, &moment, settings);
+        let steps = cluster::decide(&spec, &[], &answers, &inputs, settings);
         if !steps.iter().any(RayStep::is_order) {
             let warning = steps.into_iter().find_map(|step| match step {
                 RayStep::Event(event) if event.warning => Some(event.message),
@@ -466,8 +466,8 @@ fn a_job_that_waits_stays_in_its_mode() {
         },
         "status": {"jobDeploymentStatus": "Waiting", "rayClusterName": "rj-a"},
     });
-    let moment = Moment { now: Timestamp::UNIX_EPOCH, seed: [1; 32] };
-    let steps = job::decide(&job, &[], &[], &moment, &OperatorSettings::default());
+    let inputs = PassInputs { now: Timestamp::UNIX_EPOCH, seed: [1; 32] };
+    let steps = job::decide(&job, &[], &[], &inputs, &OperatorSettings::default());
     let message = steps.iter().find_map(|step| match step {
         RayStep::ReplaceStatus(status) => status["message"].as_str(),
         _ => None,

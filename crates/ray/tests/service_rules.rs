@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use ray::{
-    Moment,
+    PassInputs,
     head::{HeadAnswer, HeadMethod, HeadRequest},
     service::{self, ServiceMemory},
     settings::OperatorSettings,
@@ -46,8 +46,8 @@ fn active(name: &str) -> Value {
     })
 }
 
-fn moment() -> Moment {
-    Moment { now: "2026-01-02T00:00:00Z".parse::<Timestamp>().expect("a time"), seed: [3; 32] }
+fn inputs() -> PassInputs {
+    PassInputs { now: "2026-01-02T00:00:00Z".parse::<Timestamp>().expect("a time"), seed: [3; 32] }
 }
 
 /// The cluster that a RayService with this image makes, ready, with its head.
@@ -92,7 +92,7 @@ fn decide(
         &children.iter().collect::<Vec<_>>(),
         memory,
         answers,
-        &moment(),
+        &inputs(),
         &settings,
     )
 }
@@ -377,7 +377,7 @@ fn a_cluster_of_another_owner_is_neither_used_nor_removed() {
     foreign["metadata"]["ownerReferences"] = json!([]);
     children.push(foreign);
     let settings = OperatorSettings::default();
-    let later = Moment { now: "2027-01-01T00:00:00Z".parse().expect("a time"), seed: [1; 32] };
+    let later = PassInputs { now: "2027-01-01T00:00:00Z".parse().expect("a time"), seed: [1; 32] };
     let family: Vec<&Value> = children.iter().collect();
     let steps =
         service::decide(&service, &family, &ServiceMemory::default(), &[], &later, &settings);
@@ -415,7 +415,7 @@ fn a_replaced_cluster_is_removed_after_its_delay() {
     let settings = OperatorSettings::default();
     let family: Vec<&Value> = children.iter().collect();
     for (time, is_removed) in [("2026-01-02T00:00:29Z", false), ("2026-01-02T00:00:30Z", true)] {
-        let later = Moment { now: time.parse().expect("a time"), seed: [1; 32] };
+        let later = PassInputs { now: time.parse().expect("a time"), seed: [1; 32] };
         let steps = service::decide(&service, &family, &memory, &[], &later, &settings);
         assert_eq!(matches!(steps.as_slice(), [RayStep::Delete(_)]), is_removed, "{time}");
     }

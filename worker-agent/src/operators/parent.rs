@@ -9,7 +9,7 @@ use std::{
 use appwrapper::{WrapperFacts, settings::WrapperSettings};
 use jiff::tz::TimeZone;
 use ray::{
-    Moment, names,
+    PassInputs, names,
     service::ServiceMemory,
     settings::{OperatorSettings, RayGates},
 };
@@ -109,31 +109,31 @@ impl ParentKind {
         (parent, children): (&Value, &[Arc<Value>]),
         facts: &PassFacts,
         answers: &[OrderAnswer],
-        moment: &Moment,
+        inputs: &PassInputs,
         settings: &AllSettings,
     ) -> Vec<PassStep> {
         let children: Vec<&Value> = children.iter().map(|child| &**child).collect();
         let ray_answers = || answers.iter().map(OrderAnswer::for_ray).collect::<Vec<_>>();
         let steps = match self {
             Self::RayCluster => {
-                ray::cluster::decide(parent, &children, &ray_answers(), moment, &settings.ray)
+                ray::cluster::decide(parent, &children, &ray_answers(), inputs, &settings.ray)
             }
             Self::RayJob => {
-                ray::job::decide(parent, &children, &ray_answers(), moment, &settings.ray)
+                ray::job::decide(parent, &children, &ray_answers(), inputs, &settings.ray)
             }
             Self::RayService => {
                 let (answers, settings) = (ray_answers(), &settings.ray);
-                ray::service::decide(parent, &children, &facts.memory, &answers, moment, settings)
+                ray::service::decide(parent, &children, &facts.memory, &answers, inputs, settings)
             }
             Self::RayCronJob => {
                 let zone = time_zone(parent);
-                let (answers, now) = (ray_answers(), moment.now);
+                let (answers, now) = (ray_answers(), inputs.now);
                 ray::cron_job::decide(parent, &answers, now, zone.as_ref(), &settings.ray)
             }
             Self::AppWrapper => {
                 let answers: Vec<_> = answers.iter().map(OrderAnswer::for_wrapper).collect();
                 let evicted_nodes = facts.evicted_nodes.clone();
-                let facts = WrapperFacts { now: moment.now, evicted_nodes };
+                let facts = WrapperFacts { now: inputs.now, evicted_nodes };
                 let wrapper = &settings.wrapper;
                 let steps = appwrapper::decide(parent, &children, &answers, &facts, wrapper);
                 return steps.into_iter().map(|step| of_wrapper(parent, step)).collect();
@@ -192,8 +192,8 @@ fn services_of(service: &Value) -> Vec<String> {
     own.into_iter().chain(of_clusters).filter(|name| !name.is_empty()).collect()
 }
 
-/// The zone of the spec, or UTC: the zone of a pod is that of its image. None if it is unknown. Zones are part of the program, since its image
-/// has no files of the system.
+/// The zone of the spec, or UTC: the zone of a pod is that of its image. None if it is unknown. Zones are part of the program,
+/// since its image has no files of the system.
 fn time_zone(cron_job: &Value) -> Option<TimeZone> {
     match text(&cron_job["spec"]["timeZone"]) {
         "" => Some(TimeZone::UTC),

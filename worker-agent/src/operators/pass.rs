@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Client, api::DynamicObject};
 use ray::{
-    Moment,
+    PassInputs,
     head::{HeadAnswer, HeadRequest},
     names,
     security::{AUTHORITY_SUBJECT, authority_data},
@@ -122,8 +122,8 @@ impl OperatorPass {
         let now = (self.io.clock)();
         // Names of equal seeds would meet the objects of another pass.
         if getrandom(&mut seed) {
-            let moment = Moment { now, seed };
-            if let Ok(ends) = self.orders(&moment).await
+            let inputs = PassInputs { now, seed };
+            if let Ok(ends) = self.orders(&inputs).await
                 && let Ok(outcome) = self.end(ends).await
             {
                 self.report.outcome = outcome;
@@ -153,12 +153,12 @@ impl OperatorPass {
     }
 
     /// Executes orders until the decision has none.
-    async fn orders(&mut self, moment: &Moment) -> Result<Vec<PassEnd>, Interruption> {
+    async fn orders(&mut self, inputs: &PassInputs) -> Result<Vec<PassEnd>, Interruption> {
         let mut answers = Vec::new();
         for _ in 0..MOST_CALLS {
             let family = (&*self.parent, self.children.as_slice());
             let settings = &self.io.settings;
-            let steps = self.id.kind.decide(family, &self.facts, &answers, moment, settings);
+            let steps = self.id.kind.decide(family, &self.facts, &answers, inputs, settings);
             let mut ends = Vec::new();
             let mut orders = Vec::new();
             for step in steps {

@@ -164,7 +164,7 @@ pub(crate) fn reconcile_token(
             "ownerReferences": [context.owner_reference()],
         },
         "type": "Opaque",
-        "stringData": {"auth_token": base64(&context.moment.seed)},
+        "stringData": {"auth_token": base64(&context.inputs.seed)},
     });
     match pass.order(RayStep::Create(secret)) {
         OrderOutcome::Refused(refusal) => Err(Failure::plain(refusal.message.clone())),

@@ -16,9 +16,9 @@ use crate::{
 /// The default port of Ray's control service.
 const GCS_PORT: &str = "6379";
 
-/// The time of a pass, and the only randomness that it may use.
+/// What a pass reads beside objects: the time, and the only randomness that it may use.
 #[derive(Clone, Copy, Debug)]
-pub struct Moment {
+pub struct PassInputs {
     /// Now.
     pub now: Timestamp,
     /// Random bytes, for tokens and for names that must be known before an object is made.
@@ -42,7 +42,7 @@ pub(crate) struct ClusterContext<'a> {
     pub(crate) spec: &'a RayClusterSpec,
     pub(crate) children: &'a ClusterChildren<'a>,
     pub(crate) settings: &'a OperatorSettings,
-    pub(crate) moment: &'a Moment,
+    pub(crate) inputs: &'a PassInputs,
 }
 
 impl<'a> ClusterContext<'a> {
@@ -137,7 +137,7 @@ impl<'a> ClusterContext<'a> {
     ///
     /// The autoscaler knows workers by their names, and must not meet that of a worker which it has given up. The cluster changes in
     /// between: its spec, or its status, which counts the worker. It may also change before a create without an answer is repeated, which
-    /// then makes a second worker of the place: the younger one is deleted ([`super::twins`]).
+    /// then makes a second worker of the place: the younger one is deleted ([`super::duplicate_workers`]).
     pub(crate) fn edition(&self) -> String {
         match self.is_autoscaling() {
             true => format!("/{}", text(&self.cluster["metadata"]["resourceVersion"])),
@@ -212,7 +212,7 @@ fn with_letter(mut text: String, is_wrong: impl Fn(char) -> bool) -> String {
     text
 }
 
-impl Moment {
+impl PassInputs {
     /// Five characters for a name, the same for the same purpose within a pass.
     #[must_use]
     pub fn suffix(&self, purpose: &str) -> String {

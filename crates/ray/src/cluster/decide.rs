@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{
     access::{reconcile_access, reconcile_token},
     cluster_children::ClusterChildren,
-    context::{ClusterContext, Moment},
+    context::{ClusterContext, PassInputs},
     failure::Failure,
     gcs_storage::reconcile_claim,
     groups::{is_terminating, reconcile_pods},
@@ -49,20 +49,20 @@ pub fn decide(
     cluster: &Value,
     children: &[&Value],
     answers: &[RayAnswer],
-    moment: &Moment,
+    inputs: &PassInputs,
     settings: &OperatorSettings,
 ) -> Vec<RayStep> {
     let mut pass = Pass::new(answers);
     let Some(spec) = run_spec(cluster, &mut pass) else { return pass.finish() };
     let Some(security) = &settings.security else {
-        return decide_spec((cluster, &spec), children, answers, moment, settings, pass);
+        return decide_spec((cluster, &spec), children, answers, inputs, settings, pass);
     };
     let Some(secured) = prepare(cluster, children, security, &mut pass) else {
         return pass.finish();
     };
     // The answer to the write is the cluster with all that was added.
     let Some(spec) = run_spec(&secured, &mut pass) else { return pass.finish() };
-    decide_spec((&secured, &spec), children, answers, moment, settings, pass)
+    decide_spec((&secured, &spec), children, answers, inputs, settings, pass)
 }
 
 /// The spec of a cluster that is run here.
@@ -86,12 +86,12 @@ fn decide_spec<'a>(
     (cluster, spec): (&Value, &RayClusterSpec),
     children: &[&Value],
     answers: &'a [RayAnswer],
-    moment: &Moment,
+    inputs: &PassInputs,
     settings: &OperatorSettings,
     mut pass: Pass<'a>,
 ) -> Vec<RayStep> {
     let sorted = ClusterChildren::of(cluster, children);
-    let context = ClusterContext { cluster, spec, children: &sorted, settings, moment };
+    let context = ClusterContext { cluster, spec, children: &sorted, settings, inputs };
     // Before the validation, so that a cluster that became invalid can still be deleted.
     if is_terminating(cluster) {
         redis_cleanup::finalize(&context, &mut pass);
@@ -135,7 +135,7 @@ fn secure(
     pass: &mut Pass<'_>,
 ) -> Result<(), Failure> {
     let Some(security) = &context.settings.security else { return Ok(()) };
-    let settings = (security, context.moment.seed.as_slice());
+    let settings = (security, context.inputs.seed.as_slice());
     reconcile_security(context.cluster, children, settings, pass).map_err(Failure::plain)
 }
 

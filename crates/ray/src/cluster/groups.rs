@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 
 use super::{
     context::ClusterContext,
+    duplicate_workers::{IndexedPod, younger_duplicates},
     failure::Failure,
     group_size::{MOST_PODS_PER_PASS, desired_replicas, hosts},
     head_pod::{has_fixed_name, head_pod},
     multi_host,
     pod_health::{end_of, must_be_replaced},
     spec_hash::recreate_hash,
-    twins::{Placed, younger_twins},
     worker_pod::{WorkerPlace, worker_pod},
 };
 use crate::{
@@ -77,7 +77,8 @@ pub(crate) fn is_terminating(object: &Value) -> bool {
 /// Whether the head was made from another spec, and the strategy asks for new pods.
 ///
 /// A head that another version of the operator made is not compared, nor is one without a version, as early ones made it: versions hash
-/// differently, and an upgrade of the operator must not restart clusters. It gets the hash and the version of this one, so that later changes of the spec count.
+/// differently, and an upgrade of the operator must not restart clusters. It gets the hash and the version of this one, so that
+/// later changes of the spec count.
 fn is_outdated(context: &ClusterContext<'_>, pass: &mut Pass<'_>) -> Result<bool, Failure> {
     let strategy = context.spec.upgrade_strategy.as_ref().and_then(|it| it.r#type.as_deref());
     let Some(head) = context.heads().next().filter(|_| strategy == Some("Recreate")) else {
@@ -221,7 +222,7 @@ fn reconcile_group<'a>(
     delete_unhealthy(context, pass, group)?;
     // Before the count as well, so that scaling down takes no other pods in addition.
     let mut leaving = delete_named(context, pass, group)?;
-    delete_twins(context, pass, group, &mut leaving)?;
+    delete_duplicates(context, pass, group, &mut leaving)?;
     let pods: Vec<&Value> =
         context.group_pods(&group.group_name).filter(|pod| !leaving.contains(name(pod))).collect();
     let wanted = usize::try_from(desired_replicas(group) * hosts(group)).unwrap_or_default();
@@ -328,7 +329,7 @@ fn delete_named<'a>(
 }
 
 /// Deletes the younger of two workers of one place, and adds it to those that leave.
-fn delete_twins<'a>(
+fn delete_duplicates<'a>(
     context: &ClusterContext<'a>,
     pass: &mut Pass<'_>,
     group: &WorkerGroupSpec,
@@ -336,13 +337,13 @@ fn delete_twins<'a>(
 ) -> Result<(), Failure> {
     let pods = context.group_pods(&group.group_name);
     let staying = pods.filter(|pod| !is_terminating(pod) && !leaving.contains(name(pod)));
-    let placed = staying.map(|pod| Placed { index: replica_index(pod), name: name(pod), pod });
-    let twins = younger_twins(context, placed);
-    for pod in context.group_pods(&group.group_name).filter(|pod| twins.contains(name(pod))) {
+    let placed = staying.map(|pod| IndexedPod { index: replica_index(pod), name: name(pod), pod });
+    let duplicates = younger_duplicates(context, placed);
+    for pod in context.group_pods(&group.group_name).filter(|pod| duplicates.contains(name(pod))) {
         let what = format!("pod {}; another worker has its place", context.path(name(pod)));
         delete_worker(pass, pod, &what, &what)?;
     }
-    leaving.extend(twins);
+    leaving.extend(duplicates);
     Ok(())
 }
 

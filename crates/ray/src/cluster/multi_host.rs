@@ -8,11 +8,11 @@ use serde_json::Value;
 
 use super::{
     context::{ClusterContext, letters},
+    duplicate_workers::{IndexedPod, younger_duplicates},
     failure::Failure,
     group_size::{MOST_PODS_PER_PASS, desired_replicas, hosts},
     groups::{create_workers, delete_worker, is_terminating, replica_index},
     pod_health::{end_of, must_be_replaced, phase, terminated_text},
-    twins::{Placed, younger_twins},
     worker_pod::WorkerPlace,
 };
 use crate::{
@@ -38,11 +38,11 @@ pub(crate) fn reconcile<'a>(
     let reasons: Vec<Option<String>> =
         replicas.iter().map(|pods| reason_to_delete(pods, n_hosts, group)).collect();
     let staying = replicas.iter().zip(&reasons).filter(|(_, reason)| reason.is_none());
-    let twins = twins(context, staying.map(|(pods, _)| &pods[..]));
+    let duplicates = duplicates(context, staying.map(|(pods, _)| &pods[..]));
     for (pods, reason) in replicas.iter().zip(reasons) {
-        let is_twin = twins.contains(replica_name(pods));
-        let twin = || is_twin.then(|| "another replica has its place".to_owned());
-        if let Some(why) = reason.or_else(twin) {
+        let is_duplicate = duplicates.contains(replica_name(pods));
+        let duplicate = || is_duplicate.then(|| "another replica has its place".to_owned());
+        if let Some(why) = reason.or_else(duplicate) {
             delete_replica(context, pass, group, pods, &why)?;
             n_deleted += 1;
         }
@@ -105,15 +105,15 @@ fn reason_to_delete(pods: &[&Value], n_hosts: usize, group: &WorkerGroupSpec) ->
 }
 
 /// The younger of two replicas of one place.
-fn twins<'a: 'r, 'r>(
+fn duplicates<'a: 'r, 'r>(
     context: &ClusterContext<'_>,
     replicas: impl Iterator<Item = &'r [&'a Value]>,
 ) -> BTreeSet<&'a str> {
     let placed = replicas.filter(|pods| !is_leaving(pods)).filter_map(|pods| {
         let pod = pods.first()?;
-        Some(Placed { index: replica_index(pod), name: replica_name(pods), pod })
+        Some(IndexedPod { index: replica_index(pod), name: replica_name(pods), pod })
     });
-    younger_twins(context, placed)
+    younger_duplicates(context, placed)
 }
 
 fn is_leaving(pods: &[&Value]) -> bool {

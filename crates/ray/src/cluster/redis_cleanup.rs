@@ -141,7 +141,7 @@ fn timeout(context: &ClusterContext<'_>) -> Duration {
 fn is_overdue(context: &ClusterContext<'_>, timeout: Duration) -> bool {
     let since = text(&context.cluster["metadata"]["deletionTimestamp"]).parse::<Timestamp>();
     let timeout = SignedDuration::try_from(timeout).unwrap_or(SignedDuration::MAX);
-    since.is_ok_and(|since| context.moment.now.duration_since(since) >= timeout)
+    since.is_ok_and(|since| context.inputs.now.duration_since(since) >= timeout)
 }
 
 fn has_ended(job: &Value) -> bool {

@@ -53,7 +53,7 @@ pub(crate) fn next_status(
     if same_status(present, &status) {
         return None;
     }
-    status["lastUpdateTime"] = json!(rfc3339(context.moment.now));
+    status["lastUpdateTime"] = json!(rfc3339(context.inputs.now));
     status["observedGeneration"] = context.cluster["metadata"]["generation"].clone();
     Some(status)
 }
@@ -182,7 +182,7 @@ fn state(
     insert(status, "state", json!(state));
     let mut times = present["stateTransitionTimes"].as_object().cloned().unwrap_or_default();
     if state != text(&present["state"]) {
-        times.insert(state.to_owned(), json!(rfc3339(context.moment.now)));
+        times.insert(state.to_owned(), json!(rfc3339(context.inputs.now)));
     }
     insert(status, "stateTransitionTimes", times.into());
 }
@@ -193,7 +193,7 @@ fn conditions(
     pods: &[&Value],
     failure: Option<&Failure>,
 ) -> Vec<Value> {
-    let now = context.moment.now;
+    let now = context.inputs.now;
     let recorded = Suspension::recorded(context.cluster);
     let suspension = recorded.next(context.spec.suspend, pods.len());
     let mut list = items(&context.cluster["status"]["conditions"]).to_vec();

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{
     cluster_children::ClusterChildren,
-    context::{ClusterContext, Moment, Origin},
+    context::{ClusterContext, Origin, PassInputs},
     probes::{version, version_problem},
     validate_collector::check_history_server,
     validate_groups::{check_head_group, check_worker_group},
@@ -84,13 +84,13 @@ pub(crate) fn check_cluster_spec(
     spec: &RayClusterSpec,
     settings: &OperatorSettings,
 ) -> Checked {
-    let moment = Moment { now: Timestamp::UNIX_EPOCH, seed: [0; 32] };
+    let inputs = PassInputs { now: Timestamp::UNIX_EPOCH, seed: [0; 32] };
     check_spec(&ClusterContext {
         cluster: owner,
         spec,
         children: &ClusterChildren::default(),
         settings,
-        moment: &moment,
+        inputs: &inputs,
     })
 }
 

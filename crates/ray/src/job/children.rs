@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::submission::{Submitter, metadata_problem, submitter_container};
 use crate::{
-    Moment,
+    PassInputs,
     cluster::{
         ClusterChildren, ClusterContext, add_token, add_token_volume, dashboard_address,
         head_service_of, label_value, token_secret,
@@ -179,14 +179,14 @@ impl JobAttempt<'_> {
         make: impl FnOnce(&ClusterContext<'_>) -> T,
     ) -> T {
         // Nothing here depends on time or chance.
-        let moment = Moment { now: jiff::Timestamp::UNIX_EPOCH, seed: [0; 32] };
+        let inputs = PassInputs { now: jiff::Timestamp::UNIX_EPOCH, seed: [0; 32] };
         let settings = self.settings;
         make(&ClusterContext {
             cluster,
             spec,
             children: &ClusterChildren::default(),
             settings,
-            moment: &moment,
+            inputs: &inputs,
         })
     }
 

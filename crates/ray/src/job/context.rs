@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{children::JobAttempt, status::AttemptStatus};
 use crate::{
-    Moment,
+    PassInputs,
     json::{label, name, text},
     names,
     settings::OperatorSettings,
@@ -34,7 +34,7 @@ pub(super) struct JobContext<'a> {
     pub(super) spec: &'a RayJobSpec,
     pub(super) children: &'a [&'a Value],
     pub(super) settings: &'a OperatorSettings,
-    pub(super) moment: &'a Moment,
+    pub(super) inputs: &'a PassInputs,
 }
 
 impl<'a> JobContext<'a> {
@@ -48,7 +48,7 @@ impl<'a> JobContext<'a> {
     }
 
     pub(super) fn now(&self) -> Timestamp {
-        self.moment.now
+        self.inputs.now
     }
 
     pub(super) fn mode(&self) -> SubmissionMode {

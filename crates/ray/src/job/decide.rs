@@ -19,7 +19,7 @@ use super::{
     validate::{InvalidJob, check_job, invalid},
 };
 use crate::{
-    Moment,
+    PassInputs,
     cluster::is_terminating,
     head::{HeadMethod, HeadRequest, job_path},
     json::{items, name, text},
@@ -42,7 +42,7 @@ pub fn decide(
     job: &Value,
     children: &[&Value],
     answers: &[RayAnswer],
-    moment: &Moment,
+    inputs: &PassInputs,
     settings: &OperatorSettings,
 ) -> Vec<RayStep> {
     let managed_by = text(&job["spec"]["managedBy"]);
@@ -70,14 +70,14 @@ pub fn decide(
         add_finalizer(job, &mut pass);
         return pass.finish();
     }
-    let context = JobContext { job, spec: &spec, children, settings, moment };
+    let context = JobContext { job, spec: &spec, children, settings, inputs };
     let mut status = before.clone();
     remove_superfluous(&context, &mut pass, &status);
     advance(&context, &mut pass, &mut status);
     if pass.is_pending() {
         return pass.finish();
     }
-    status.count_end(&before, &spec, moment.now);
+    status.count_end(&before, &spec, inputs.now);
     if status.differs(&before) {
         pass.status(status.to_value());
     }
@@ -115,7 +115,7 @@ fn advance<'a>(context: &JobContext<'a>, pass: &mut Pass<'a>, status: &mut Attem
 }
 
 fn begin(context: &JobContext<'_>, status: &mut AttemptStatus) {
-    let random = |purpose: &str| format!("{}-{}", context.name(), context.moment.suffix(purpose));
+    let random = |purpose: &str| format!("{}-{}", context.name(), context.inputs.suffix(purpose));
     let job_id = match (context.spec.job_id.as_str(), context.mode()) {
         // The user submits the job and names it afterwards.
         (_, SubmissionMode::Interactive) => String::new(),

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::{
-    Moment,
+    PassInputs,
     cluster::{ClusterChildren, ClusterContext, is_terminating},
     json::{label, name, text},
     names,
@@ -22,7 +22,7 @@ pub(super) struct ServiceContext<'a> {
     pub(super) spec: &'a RayServiceSpec,
     pub(super) children: &'a [&'a Value],
     pub(super) settings: &'a OperatorSettings,
-    pub(super) moment: &'a Moment,
+    pub(super) inputs: &'a PassInputs,
 }
 
 impl<'a> ServiceContext<'a> {
@@ -40,7 +40,7 @@ impl<'a> ServiceContext<'a> {
     }
 
     pub(super) fn now(&self) -> Timestamp {
-        self.moment.now
+        self.inputs.now
     }
 
     /// The present generation of the RayService.
@@ -106,13 +106,13 @@ impl<'a> ServiceContext<'a> {
         make: impl FnOnce(&ClusterContext<'_>) -> T,
     ) -> Option<T> {
         let spec: RayClusterSpec = from_value(&cluster["spec"]).ok()?;
-        let (settings, moment) = (self.settings, self.moment);
+        let (settings, inputs) = (self.settings, self.inputs);
         Some(make(&ClusterContext {
             cluster,
             spec: &spec,
             children: &ClusterChildren::default(),
             settings,
-            moment,
+            inputs,
         }))
     }
 

@@ -28,7 +28,7 @@ use super::{
     validate::{InvalidService, check_service},
 };
 use crate::{
-    Moment,
+    PassInputs,
     cluster::is_terminating,
     json::{items, name, text},
     names,
@@ -43,8 +43,8 @@ const POLL: Duration = Duration::from_secs(2);
 
 /// What a RayService needs next.
 ///
-/// `children` are the objects of its namespace that it may own or meet: its RayClusters and their pods, Services, Gateways and HTTPRoutes by
-/// name. `memory` is what the last pass left in [`RayStep::Remember`]. The protocol of steps and answers is that of
+/// `children` are the objects of its namespace that it may own or meet: its RayClusters and their pods, Services, Gateways and
+/// HTTPRoutes by name. `memory` is what the last pass left in [`RayStep::Remember`]. The protocol of steps and answers is that of
 /// [`crate::cluster::decide`]; a request to a head is an order as well.
 #[must_use]
 pub fn decide(
@@ -52,7 +52,7 @@ pub fn decide(
     children: &[&Value],
     memory: &ServiceMemory,
     answers: &[RayAnswer],
-    moment: &Moment,
+    inputs: &PassInputs,
     settings: &OperatorSettings,
 ) -> Vec<RayStep> {
     let managed_by = text(&service["spec"]["managedBy"]);
@@ -63,7 +63,7 @@ pub fn decide(
     let mut pass = Pass::new(answers);
     let decoded = from_value::<RayServiceSpec>(&service["spec"]);
     let spec = decoded.as_ref().ok().cloned().unwrap_or_default();
-    let context = ServiceContext { service, spec: &spec, children, settings, moment };
+    let context = ServiceContext { service, spec: &spec, children, settings, inputs };
     // Before the validation, so that a service that became invalid can still be deleted.
     if is_terminating(service) {
         finalize(&context, &mut pass);
@@ -93,7 +93,7 @@ pub fn decide(
         pass.remember(remembered);
     }
     if ended.is_ok() && state.differs(&before) {
-        pass.status(state.to_value(moment.now));
+        pass.status(state.to_value(inputs.now));
     }
     let is_final = ended.is_ok_and(|is_final| is_final);
     if !is_final {

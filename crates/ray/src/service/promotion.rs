@@ -143,7 +143,7 @@ pub(super) fn is_replaced(
 
 /// Names the new cluster. The name is stored before the cluster is made, so that a crash does not make two.
 fn prepare(context: &ServiceContext<'_>, state: &mut ServiceState) {
-    let name = format!("{}-{}", context.name(), context.moment.suffix("cluster"));
+    let name = format!("{}-{}", context.name(), context.inputs.suffix("cluster"));
     state.pending = ClusterSlot::of(name);
     if context.is_incremental() {
         // Without an active cluster there is no traffic that could move step by step.

@@ -5,7 +5,7 @@ mod removal;
 use jiff::Timestamp;
 use proptest::prelude::*;
 use ray::{
-    Moment,
+    PassInputs,
     head::{HeadAnswer, HeadMethod, HeadRequest},
     job,
     settings::OperatorSettings,
@@ -104,11 +104,11 @@ fn pass_with(
     settings: &OperatorSettings,
 ) -> Done {
     let now: Timestamp = "2026-01-01T00:01:00Z".parse().expect("a time");
-    let moment = Moment { now, seed: [3; 32] };
+    let inputs = PassInputs { now, seed: [3; 32] };
     let children: Vec<&Value> = children.iter().collect();
     let (mut orders, mut answers) = (Vec::new(), Vec::new());
     for _ in 0..20 {
-        let steps = job::decide(job, &children, &answers, &moment, settings);
+        let steps = job::decide(job, &children, &answers, &inputs, settings);
         if !steps.iter().any(RayStep::is_order) {
             return Done { orders, end: steps };
         }
@@ -264,7 +264,7 @@ fn a_gate_that_is_set_off_fails_new_jobs_only() {
     let mut settings = OperatorSettings::default();
     settings.gates.deletion_policy = false;
     settings.gates.network_policy = false;
-    let moment = Moment { now: Timestamp::UNIX_EPOCH, seed: [3; 32] };
+    let inputs = PassInputs { now: Timestamp::UNIX_EPOCH, seed: [3; 32] };
     let policy = json!({"policy": "DeleteCluster"});
     let specs = [
         json!({"deletionStrategy": {"onSuccess": policy, "onFailure": policy}}),
@@ -274,7 +274,7 @@ fn a_gate_that_is_set_off_fails_new_jobs_only() {
         let fails = |phase: &str| {
             let mut status = running();
             status["jobDeploymentStatus"] = json!(phase);
-            let steps = job::decide(&ray_job(&spec, &status), &[], &[], &moment, &settings);
+            let steps = job::decide(&ray_job(&spec, &status), &[], &[], &inputs, &settings);
             steps.iter().any(|step| match step {
                 RayStep::ReplaceStatus(status) => {
                     status["jobDeploymentStatus"] == "ValidationFailed"

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use ray::{
-    Moment, cluster,
+    PassInputs, cluster,
     security::{ClusterPlatform, SecurityConfig, SecurityFacts, SecuritySettings, mutate},
     settings::OperatorSettings,
     step::{RayAnswer, RayStep},
@@ -68,8 +68,8 @@ pub(crate) fn decide(
     answers: &[RayAnswer],
     settings: &OperatorSettings,
 ) -> Vec<RayStep> {
-    let moment = Moment { now: Timestamp::UNIX_EPOCH, seed: [1; 32] };
-    cluster::decide(cluster, &children.iter().collect::<Vec<_>>(), answers, &moment, settings)
+    let inputs = PassInputs { now: Timestamp::UNIX_EPOCH, seed: [1; 32] };
+    cluster::decide(cluster, &children.iter().collect::<Vec<_>>(), answers, &inputs, settings)
 }
 
 /// The objects that secure a cluster, as `Kind/name`.

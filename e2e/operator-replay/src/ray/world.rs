@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 use ray::{
-    Moment, cluster, job, service,
+    PassInputs, cluster, job, service,
     service::ServiceMemory,
     settings::OperatorSettings,
     step::{RayAnswer, RayEvent, RayRefusal, RayStep, RayTarget},
@@ -349,17 +349,17 @@ impl RayWorld {
         let children: Vec<&Value> = children.iter().collect();
         let mut seed = [7; 32];
         seed[..8].copy_from_slice(&self.now.as_millisecond().to_le_bytes());
-        let moment = Moment { now: self.now, seed };
+        let inputs = PassInputs { now: self.now, seed };
         let mut answers = Vec::new();
         loop {
             let settings = &self.settings;
             let steps = match kind {
                 "RayService" => {
                     let memory = self.memories.entry(id.to_owned()).or_default();
-                    service::decide(&parent, &children, memory, &answers, &moment, settings)
+                    service::decide(&parent, &children, memory, &answers, &inputs, settings)
                 }
-                "RayJob" => job::decide(&parent, &children, &answers, &moment, settings),
-                _ => cluster::decide(&parent, &children, &answers, &moment, settings),
+                "RayJob" => job::decide(&parent, &children, &answers, &inputs, settings),
+                _ => cluster::decide(&parent, &children, &answers, &inputs, settings),
             };
             if !steps.iter().any(RayStep::is_order) {
                 self.finish(id, steps);

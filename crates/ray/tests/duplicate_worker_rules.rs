@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use ray::{
-    Moment, cluster,
+    PassInputs, cluster,
     settings::OperatorSettings,
     step::{RayAnswer, RayStep},
 };
@@ -30,12 +30,12 @@ fn cluster(hosts: i32) -> Value {
 
 /// The orders of a pass in which every write is done.
 fn orders(cluster: &Value, children: &[Value]) -> Vec<RayStep> {
-    let moment = Moment { now: Timestamp::UNIX_EPOCH, seed: [1; 32] };
+    let inputs = PassInputs { now: Timestamp::UNIX_EPOCH, seed: [1; 32] };
     let (mut orders, mut answers) = (Vec::new(), Vec::new());
     loop {
         let children: Vec<&Value> = children.iter().collect();
         let settings = OperatorSettings::default();
-        let steps = cluster::decide(cluster, &children, &answers, &moment, &settings);
+        let steps = cluster::decide(cluster, &children, &answers, &inputs, &settings);
         if !steps.iter().any(RayStep::is_order) {
             return orders;
         }
@@ -91,9 +91,9 @@ fn of_two_workers_of_one_place_the_younger_one_goes() {
         assert_eq!(deleted(&cluster, &first), [""; 0], "{hosts} hosts");
         let n_hosts = usize::try_from(hosts).expect("a count");
         // The head, and the worker or the replica at the first index.
-        let twins = second[1..=n_hosts].to_vec();
-        let mut all = [first.clone(), twins.clone()].concat();
-        assert_eq!(deleted(&cluster, &all), names(&twins), "{hosts} hosts");
+        let duplicates = second[1..=n_hosts].to_vec();
+        let mut all = [first.clone(), duplicates.clone()].concat();
+        assert_eq!(deleted(&cluster, &all), names(&duplicates), "{hosts} hosts");
         // While it ends, no other one goes.
         for pod in all.iter_mut().skip(first.len()) {
             pod["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:03Z");
