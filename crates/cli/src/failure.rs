@@ -159,7 +159,7 @@ fn of_join(failure: &JoinFailure) -> u8 {
         | JoinFailure::NoObject { .. } => FAILED,
         JoinFailure::NotActive { .. } => TIMED_OUT,
         JoinFailure::Endpoint(_)
-        | JoinFailure::NotOurs(_)
+        | JoinFailure::OwnershipConflict(_)
         | JoinFailure::SameCluster
         | JoinFailure::RegisteredAs { .. }
         | JoinFailure::OtherCluster { .. }
@@ -174,7 +174,7 @@ fn of_leave(failure: &LeaveFailure) -> u8 {
         }
         LeaveFailure::Drain(failure) => of_drain(failure),
         LeaveFailure::CopiesLeft { .. } | LeaveFailure::NoAnswer { .. } => TIMED_OUT,
-        LeaveFailure::WorkThere { .. }
+        LeaveFailure::RemainingWork { .. }
         | LeaveFailure::OtherCluster { .. }
         | LeaveFailure::RegisteredAs { .. }
         | LeaveFailure::NotJoined(_)

@@ -24,13 +24,13 @@ use crate::{
     dr::{self, RebuildFailure, RebuildRequest},
     drain::{self, DeadlineArgument, DrainFailure, DrainOrder},
     explain::{
-        EventLine, JobRefusal, WorkloadExplanation, WorkloadQuery, WorkloadSurroundings, position,
+        EventLine, ExplanationInputs, JobRefusal, WorkloadExplanation, WorkloadQuery, position,
         refusals, workloads_of,
     },
     failure::CommandFailure,
     fence::{self, FenceFailure},
     join::{self, HubAccount, JoinRequest, OtherHub, TokenRequestKind},
-    leave::{self, LeaveFailure, LeaveRequest, WorkThere},
+    leave::{self, LeaveFailure, LeaveRequest, RemainingWork},
     logs::{self, LogOutput, choice::LogOptions},
     output::render,
     present_job::is_present,
@@ -128,13 +128,13 @@ async fn explain(
             true => None,
             false => find_in(client, &namespace, queue).await?,
         };
-        let around = WorkloadSurroundings {
+        let inputs = ExplanationInputs {
             visible: position::read(client, workload).await,
             local_queue,
             clusters: clusters.clone(),
             events: events.clone(),
         };
-        explanations.push(WorkloadExplanation::of(workload, &around, Timestamp::now()));
+        explanations.push(WorkloadExplanation::of(workload, &inputs, Timestamp::now()));
     }
     print(&render(&explanations, args.output.output)?);
     Ok(())
@@ -358,9 +358,9 @@ async fn run_leave(
         return Err(LeaveFailure::NoWorkerAccess.into());
     }
     let work = match (leave.force, leave.drain) {
-        (true, _) => WorkThere::Ignore,
-        (false, true) => WorkThere::Drain { deadline: deadline(leave.deadline.as_deref())? },
-        (false, false) => WorkThere::Refuse,
+        (true, _) => RemainingWork::Ignore,
+        (false, true) => RemainingWork::Drain { deadline: deadline(leave.deadline.as_deref())? },
+        (false, false) => RemainingWork::Refuse,
     };
     let request = LeaveRequest {
         name: leave.name.clone(),

@@ -107,8 +107,8 @@ fn workload_row(
         rebuild: None,
     };
     match decide(sets, hub, gates) {
-        Ok(Decided::Present) => row.state = RowState::Present,
-        Ok(Decided::Rebuild(rebuild, state)) => {
+        Ok(RebuildDecision::Present) => row.state = RowState::Present,
+        Ok(RebuildDecision::Rebuild(rebuild, state)) => {
             row.state = state;
             row.clusters = vec![rebuild.copy.cluster.clone()];
             row.removed_from = rebuild.others.iter().map(|set| set.cluster.clone()).collect();
@@ -137,18 +137,22 @@ fn kind_and_name(job: &JobObject) -> String {
     format!("{}/{}", job.kind().name(), job.metadata().name.as_deref().unwrap_or_default())
 }
 
-enum Decided {
+enum RebuildDecision {
     Present,
     Rebuild(Box<WorkloadRebuild>, RowState),
 }
 
-fn decide(sets: Vec<CopySet>, hub: &ObservedHub, gates: JobGates) -> Result<Decided, NotRebuilt> {
+fn decide(
+    sets: Vec<CopySet>,
+    hub: &ObservedHub,
+    gates: JobGates,
+) -> Result<RebuildDecision, NotRebuilt> {
     let (copy, others) = choose(sets)?;
     let found = hub.workloads.get(&object_name(&copy.clone.metadata));
     if let Some(found) = found
         && is_present(found, &copy.clone)?
     {
-        return Ok(Decided::Present);
+        return Ok(RebuildDecision::Present);
     }
     check_cleanup(&copy, hub)?;
     check_copies(&copy)?;
@@ -172,7 +176,7 @@ fn decide(sets: Vec<CopySet>, hub: &ObservedHub, gates: JobGates) -> Result<Deci
     if state == RowState::Rebuild && is_of(&copy.clone, hub) {
         return Err(NotRebuilt::DeletedHere);
     }
-    Ok(Decided::Rebuild(Box::new(WorkloadRebuild { copy, others, jobs, admission }), state))
+    Ok(RebuildDecision::Rebuild(Box::new(WorkloadRebuild { copy, others, jobs, admission }), state))
 }
 
 /// Whether the manager has the Workload; false if an earlier run has begun to rebuild it.

@@ -23,7 +23,7 @@ use crate::requests::{RequestFailure, find, list_all};
 const ATTEMPTS: usize = 5;
 
 /// Pause between two looks at the Workloads.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How long the requests of a look may take beyond the time of the wait.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(30);
@@ -241,7 +241,7 @@ async fn look_until_empty(
             let cluster = cluster.to_owned();
             return Err(DrainFailure::StillThere { cluster, within, count, examples });
         }
-        sleep(LOOK_AGAIN).await;
+        sleep(POLL_INTERVAL).await;
     }
 }
 

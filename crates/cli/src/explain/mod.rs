@@ -145,7 +145,7 @@ pub struct ConditionLine {
 
 /// What surrounds a Workload.
 #[derive(Clone, Debug, Default)]
-pub struct WorkloadSurroundings {
+pub struct ExplanationInputs {
     /// Its LocalQueue.
     pub local_queue: Option<LocalQueue>,
     /// The names of all workers.
@@ -159,12 +159,12 @@ pub struct WorkloadSurroundings {
 impl WorkloadExplanation {
     /// The model.
     #[must_use]
-    pub fn of(workload: &Workload, around: &WorkloadSurroundings, now: Timestamp) -> Self {
+    pub fn of(workload: &Workload, inputs: &ExplanationInputs, now: Timestamp) -> Self {
         let status = &workload.status;
         let (state, condition) = state_of(workload);
         let message = condition.map(|one| one.message.clone()).unwrap_or_default();
         let reserved = status.admission.as_ref().map(|one| one.cluster_queue.clone());
-        let named = around.local_queue.as_ref().map(|queue| queue.spec.cluster_queue.clone());
+        let named = inputs.local_queue.as_ref().map(|queue| queue.spec.cluster_queue.clone());
         let requeue = status.requeue_state.as_ref().and_then(|one| one.requeue_at.as_ref());
         Self {
             namespace: workload.metadata.namespace.clone().unwrap_or_default(),
@@ -177,18 +177,18 @@ impl WorkloadExplanation {
             priority: workload.spec.priority.unwrap_or_default(),
             state,
             reason: condition.map(|one| one.reason.clone()).unwrap_or_default(),
-            position: around.visible.as_ref().map(|one| one.position),
-            explanation: explanation(state, condition, workload, around),
+            position: inputs.visible.as_ref().map(|one| one.position),
+            explanation: explanation(state, condition, workload, inputs),
             cluster: status.cluster_name.clone(),
             nominated_clusters: status.nominated_cluster_names.clone(),
-            cluster_reasons: cluster_reasons::read(&message, &around.clusters),
+            cluster_reasons: cluster_reasons::read(&message, &inputs.clusters),
             message,
             pods_failing: pods_failing(workload),
             requeue_at: requeue.map(|time| time.0.to_string()),
             pod_sets: pod_sets(workload),
             admission_checks: checks(workload),
             conditions: status.conditions.iter().map(ConditionLine::of).collect(),
-            events: event_lines::about(workload, &around.events),
+            events: event_lines::about(workload, &inputs.events),
             now,
         }
     }
@@ -200,13 +200,13 @@ fn explanation(
     state: WorkloadState,
     condition: Option<&Condition>,
     workload: &Workload,
-    around: &WorkloadSurroundings,
+    inputs: &ExplanationInputs,
 ) -> Option<String> {
     let pending = condition.filter(|_| state == WorkloadState::Pending)?;
-    let visible = around.visible.as_ref().map(|one| one.explanation.clone());
+    let visible = inputs.visible.as_ref().map(|one| one.explanation.clone());
     let visible = visible.filter(|text| !text.is_empty());
     visible
-        .or_else(|| event_lines::explanation(workload, &around.events, pending.transitioned_at()))
+        .or_else(|| event_lines::explanation(workload, &inputs.events, pending.transitioned_at()))
 }
 
 impl ConditionLine {

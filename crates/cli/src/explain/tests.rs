@@ -19,7 +19,7 @@ fn workload(active: bool, status: &Value) -> Workload {
     serde_json::from_value(object).expect("a Workload")
 }
 
-fn around() -> WorkloadSurroundings {
+fn inputs() -> ExplanationInputs {
     let queue = json!({"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "LocalQueue",
         "metadata": {"name": "gpu"}, "spec": {"clusterQueue": "research"}});
     let event = |kind: &str, name: &str, reason: &str, at: &str| -> Event {
@@ -28,7 +28,7 @@ fn around() -> WorkloadSurroundings {
             "note": format!("{reason} of {name}"), "regarding": {"kind": kind, "name": name}});
         serde_json::from_value(event).expect("an Event")
     };
-    WorkloadSurroundings {
+    ExplanationInputs {
         local_queue: Some(serde_json::from_value(queue).expect("a LocalQueue")),
         clusters: ["east", "west"].map(str::to_owned).to_vec(),
         events: vec![
@@ -45,9 +45,9 @@ fn condition(kind: &str, status: &str, reason: &str, message: &str) -> Value {
         "lastTransitionTime": "2026-11-24T11:55:00Z"})
 }
 
-fn explained(workload: &Workload, around: &WorkloadSurroundings) -> Vec<WorkloadExplanation> {
+fn explained(workload: &Workload, inputs: &ExplanationInputs) -> Vec<WorkloadExplanation> {
     let now = "2026-11-24T12:00:00Z".parse().expect("a time");
-    vec![WorkloadExplanation::of(workload, around, now)]
+    vec![WorkloadExplanation::of(workload, inputs, now)]
 }
 
 fn pending() -> Workload {
@@ -90,14 +90,14 @@ fn a_pending_workload_names_the_reason_of_each_cluster() {
           LAST   TYPE     REASON      MESSAGE
           3m     Normal   Pending     Pending of job-train-1f
           2m     Normal   Suspended   Suspended of train
-    "#]].assert_eq(&explained(&pending(), &around()).text(false));
+    "#]].assert_eq(&explained(&pending(), &inputs()).text(false));
 }
 
 #[test]
 fn a_pending_workload_as_json_has_the_same_content() {
-    let around = WorkloadSurroundings {
+    let inputs = ExplanationInputs {
         visible: Some(PendingPlace { position: 3, explanation: String::new() }),
-        ..around()
+        ..inputs()
     };
     expect![[r#"
         [
@@ -174,7 +174,7 @@ fn a_pending_workload_as_json_has_the_same_content() {
           }
         ]
     "#]]
-        .assert_eq(&render(&explained(&pending(), &around), OutputFormat::Json).expect("JSON"));
+        .assert_eq(&render(&explained(&pending(), &inputs), OutputFormat::Json).expect("JSON"));
 }
 
 /// An Event that explains the Workload of this name.
@@ -187,24 +187,24 @@ fn explaining(name: &str, at: &str, note: &str) -> Event {
 
 #[test]
 fn what_would_make_a_workload_admissible_comes_from_the_leader_or_the_event() {
-    let mut around = around();
-    let shown = |around: &WorkloadSurroundings, workload: &Workload| {
-        let text = explained(workload, around).text(false);
+    let mut inputs = inputs();
+    let shown = |inputs: &ExplanationInputs, workload: &Workload| {
+        let text = explained(workload, inputs).text(false);
         let line = text.lines().find_map(|line| line.strip_prefix("Explanation: "));
         line.map(str::to_owned)
     };
     // Of another Workload, of an earlier wait, and of this one.
-    around.events.push(explaining("other", "2026-11-24T11:58:00.000000Z", "other"));
-    around.events.push(explaining("job-train-1f", "2026-11-24T11:54:00.000000Z", "earlier"));
-    assert_eq!(shown(&around, &pending()), None);
-    around.events.push(explaining("job-train-1f", "2026-11-24T11:56:00.000000Z", "with +8"));
-    around.events.push(explaining("job-train-1f", "2026-11-24T11:57:00.000000Z", "with +4"));
-    assert_eq!(shown(&around, &pending()).as_deref(), Some("with +4"));
-    around.visible = Some(PendingPlace { position: 0, explanation: "with +2".to_owned() });
-    assert_eq!(shown(&around, &pending()).as_deref(), Some("with +2"));
+    inputs.events.push(explaining("other", "2026-11-24T11:58:00.000000Z", "other"));
+    inputs.events.push(explaining("job-train-1f", "2026-11-24T11:54:00.000000Z", "earlier"));
+    assert_eq!(shown(&inputs, &pending()), None);
+    inputs.events.push(explaining("job-train-1f", "2026-11-24T11:56:00.000000Z", "with +8"));
+    inputs.events.push(explaining("job-train-1f", "2026-11-24T11:57:00.000000Z", "with +4"));
+    assert_eq!(shown(&inputs, &pending()).as_deref(), Some("with +4"));
+    inputs.visible = Some(PendingPlace { position: 0, explanation: "with +2".to_owned() });
+    assert_eq!(shown(&inputs, &pending()).as_deref(), Some("with +2"));
     let reserved = condition("QuotaReserved", "True", "QuotaReserved", "");
     let reserved = workload(true, &json!({"conditions": [reserved]}));
-    assert_eq!(shown(&around, &reserved), None, "it waits for quota no longer");
+    assert_eq!(shown(&inputs, &reserved), None, "it waits for quota no longer");
 }
 
 #[test]
@@ -251,7 +251,7 @@ fn an_admitted_workload_shows_its_cluster_flavors_and_checks() {
           3m     Normal   Pending     1       Workload/job-train-1f   Pending of job-train-1f
           2m     Normal   Suspended   1       Job/train               Suspended of train
     "#]]
-    .assert_eq(&explained(&admitted, &around()).text(true));
+    .assert_eq(&explained(&admitted, &inputs()).text(true));
 }
 
 #[test]
@@ -266,7 +266,7 @@ fn pods_that_cannot_start_are_explained_while_they_cannot() {
         let message = "east: pod train-x, container main: not found";
         let failing = condition("sluice.dev/PodsFailing", status, "ImagePullBackOff", message);
         let workload = workload(true, &json!({"conditions": [failing]}));
-        let text = explained(&workload, &around()).text(false);
+        let text = explained(&workload, &inputs()).text(false);
         assert_eq!(text.lines().find(|line| line.starts_with("Pods:")), line);
         assert!(text.contains("sluice.dev/PodsFailing   "), "the condition stays: {text}");
     }
@@ -291,7 +291,7 @@ fn the_state_follows_from_the_strongest_condition() {
 
 #[test]
 fn a_workload_without_a_local_queue_says_so() {
-    let around = WorkloadSurroundings::default();
+    let inputs = ExplanationInputs::default();
     expect![[r#"
         Workload:    team-a/job-train-1f
         Job:         Job/train
@@ -303,7 +303,7 @@ fn a_workload_without_a_local_queue_says_so() {
           main   4
           log    1
     "#]]
-    .assert_eq(&explained(&workload(true, &json!({})), &around).text(false));
+    .assert_eq(&explained(&workload(true, &json!({})), &inputs).text(false));
 }
 
 #[test]

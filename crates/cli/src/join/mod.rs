@@ -37,7 +37,7 @@ pub use apply::{api_of, identity};
 pub use endpoint::{EndpointRefused, JoinEndpoint};
 pub use installation::{HubInstallation, InstallationFailure};
 pub use membership::{MemberRemoval, joined_configs, set_members, without_member};
-pub use ownership::{NotOurs, OtherHub, is_joined};
+pub use ownership::{OtherHub, OwnershipConflict, is_joined};
 pub use registration::{cluster_uid, dry_run, join};
 
 use crate::{output::RenderFailure, requests::RequestFailure};
@@ -108,7 +108,7 @@ pub enum JoinFailure {
     Endpoint(#[from] EndpointRefused),
     /// An object of another owner is in the way.
     #[error(transparent)]
-    NotOurs(#[from] NotOurs),
+    OwnershipConflict(#[from] OwnershipConflict),
     /// The file with the authority cannot be read.
     #[error("cannot read the certificate authority {file}: {reason}")]
     Authority {

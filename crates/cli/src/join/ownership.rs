@@ -11,7 +11,7 @@ use super::apply::identity;
 
 /// An object of another owner is in the way.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotOurs {
+pub enum OwnershipConflict {
     /// It does not give what is needed.
     #[error(
         "{object} exists, was not made by join and {lacks}: delete it, or choose another name ({flag})"
@@ -60,16 +60,16 @@ pub(super) fn action(
     wanted: &Value,
     existing: Option<&Value>,
     other_hub: OtherHub,
-) -> Result<ObjectAction, NotOurs> {
+) -> Result<ObjectAction, OwnershipConflict> {
     let Some(existing) = existing else {
         return Ok(ObjectAction::Apply);
     };
     if !is_joined(existing) {
-        return match lacks(wanted, existing) {
+        return match first_missing_field(wanted, existing) {
             None => Ok(ObjectAction::Keep),
             Some(lacks) => {
                 let flag = flag_of(wanted);
-                Err(NotOurs::Insufficient { object: identity(wanted), lacks, flag })
+                Err(OwnershipConflict::Insufficient { object: identity(wanted), lacks, flag })
             }
         };
     }
@@ -79,7 +79,7 @@ pub(super) fn action(
         OtherHub::TakeOver => Ok(ObjectAction::Apply),
         // Several managers may use one namespace.
         OtherHub::Refuse if wanted["kind"] == "Namespace" => Ok(ObjectAction::Keep),
-        OtherHub::Refuse => Err(NotOurs::OfOtherHub { object: identity(wanted) }),
+        OtherHub::Refuse => Err(OwnershipConflict::OfOtherHub { object: identity(wanted) }),
     }
 }
 
@@ -97,7 +97,7 @@ fn flag_of(wanted: &Value) -> &'static str {
 }
 
 /// What an object of another owner does not give; `None` if it suffices.
-fn lacks(wanted: &Value, existing: &Value) -> Option<String> {
+fn first_missing_field(wanted: &Value, existing: &Value) -> Option<String> {
     match wanted["kind"].as_str() {
         Some("Namespace" | "ServiceAccount") => None,
         Some("ClusterRole" | "Role") => missing_rule(&wanted["rules"], &existing["rules"])
@@ -208,7 +208,7 @@ mod tests {
 
     use super::*;
 
-    fn action(wanted: &Value, existing: Option<&Value>) -> Result<ObjectAction, NotOurs> {
+    fn action(wanted: &Value, existing: Option<&Value>) -> Result<ObjectAction, OwnershipConflict> {
         super::action(wanted, existing, OtherHub::Refuse)
     }
 
@@ -234,12 +234,15 @@ mod tests {
             Ok(ObjectAction::Apply)
         );
         let other = action(&wanted, Some(&role(&["get"], &[], Some("b"))));
-        assert_eq!(other, Err(NotOurs::OfOtherHub { object: "ClusterRole r".to_owned() }));
+        assert_eq!(
+            other,
+            Err(OwnershipConflict::OfOtherHub { object: "ClusterRole r".to_owned() })
+        );
         let lost =
             super::action(&wanted, Some(&role(&["get"], &[], Some("b"))), OtherHub::TakeOver);
         assert_eq!(lost, Ok(ObjectAction::Apply));
         let by_hand = super::action(&wanted, Some(&role(&[], &[], None)), OtherHub::TakeOver);
-        assert!(matches!(by_hand, Err(NotOurs::Insufficient { .. })), "{by_hand:?}");
+        assert!(matches!(by_hand, Err(OwnershipConflict::Insufficient { .. })), "{by_hand:?}");
         let namespace = |hub: &str| {
             json!({"kind": "Namespace", "metadata": {"name": "n",
             "labels": {MANAGED_BY: "sluicectl"}, "annotations": {JOINED_HUB: hub}}})
@@ -255,7 +258,7 @@ mod tests {
         }
         for (verbs, names) in [(&["get"][..], &[][..]), (&["get", "list"], &["one"])] {
             let refused = action(&wanted, Some(&role(verbs, names, None)));
-            assert!(matches!(refused, Err(NotOurs::Insufficient { .. })), "{refused:?}");
+            assert!(matches!(refused, Err(OwnershipConflict::Insufficient { .. })), "{refused:?}");
         }
         let refused =
             action(&wanted, Some(&role(&["get"], &[], None))).expect_err("list is missing");

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::{
-    LeaveFailure, LeaveRequest, WorkThere,
+    LeaveFailure, LeaveRequest, RemainingWork,
     removal::{remove_from_worker, remove_joined},
     secret::{SecretRemoval, needs_mark, secret_name, secret_removal},
 };
@@ -36,7 +36,7 @@ use crate::{
 };
 
 /// Pause between two looks at the copies.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How long the requests of a look may take beyond the time of the wait.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(30);
@@ -84,7 +84,7 @@ pub async fn leave(
     }
     remove(client, &object("kueue.x-k8s.io/v1beta2", "MultiKueueCluster", None, name), report)
         .await?;
-    if request.work != WorkThere::Ignore {
+    if request.work != RemainingWork::Ignore {
         // A nomination from before the deletion is withdrawn by then.
         drain::wait_until_empty(client, name, request.within).await?;
         if let Some(worker) = worker {
@@ -219,17 +219,17 @@ async fn end_work(
 ) -> Result<(), LeaveFailure> {
     let name = request.name.as_str();
     let order = match request.work {
-        WorkThere::Ignore => return Ok(()),
-        WorkThere::Refuse => {
+        RemainingWork::Ignore => return Ok(()),
+        RemainingWork::Refuse => {
             let left = work_on(client, name).await?;
             if !left.is_empty() {
                 let (count, cluster) = (left.len(), name.to_owned());
                 let examples = left.into_iter().take(EXAMPLES).collect();
-                return Err(LeaveFailure::WorkThere { cluster, count, examples });
+                return Err(LeaveFailure::RemainingWork { cluster, count, examples });
             }
             DrainOrder::Cordon
         }
-        WorkThere::Drain { deadline } => DrainOrder::Drain { deadline },
+        RemainingWork::Drain { deadline } => DrainOrder::Drain { deadline },
     };
     match drain::order(client, name, order).await {
         Ok(lines) => lines.iter().for_each(|line| report(&format!("hub: {line}"))),
@@ -325,7 +325,7 @@ async fn look_until_no_copies(
             let (cluster, count) = (request.name.clone(), left.len());
             return Err(LeaveFailure::CopiesLeft { cluster, count, within: request.within });
         }
-        sleep(LOOK_AGAIN).await;
+        sleep(POLL_INTERVAL).await;
     }
 }
 
@@ -367,7 +367,7 @@ mod tests {
         let request = LeaveRequest {
             name: "east".to_owned(),
             hub_namespace: "hub".to_owned(),
-            work: WorkThere::Refuse,
+            work: RemainingWork::Refuse,
             within: Duration::ZERO,
         };
         let client = Client::new(api_server, "hub");

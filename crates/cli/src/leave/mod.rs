@@ -27,14 +27,14 @@ pub struct LeaveRequest {
     /// Namespace of the manager.
     pub hub_namespace: String,
     /// What happens to work that is there.
-    pub work: WorkThere,
+    pub work: RemainingWork,
     /// How long to wait for the end of the work, and of its copies.
     pub within: Duration,
 }
 
 /// What happens to work on the worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WorkThere {
+pub enum RemainingWork {
     /// Nothing is changed while work is there.
     Refuse,
     /// The worker is drained first.
@@ -103,7 +103,7 @@ pub enum LeaveFailure {
     #[error(
         "{cluster} has {} ({}): add --drain to wait for the end of work, --deadline to withdraw it, or --force to leave it behind", counted(*.count, "Workload"), .examples.join(", ")
     )]
-    WorkThere {
+    RemainingWork {
         /// The worker.
         cluster: String,
         /// Workloads.
