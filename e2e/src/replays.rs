@@ -22,7 +22,7 @@ const MANAGER: &str = "sluice-manager";
 const NAMESPACE: &str = "kueue-system";
 
 /// Two cores with other work on them are slow.
-const PATIENCE: Duration = secs(60);
+const TIMEOUT: Duration = secs(60);
 
 /// Loads the cases of all files and replays them, one manager after another for the settings they were recorded with.
 ///
@@ -66,9 +66,9 @@ async fn replay_answers(cases: &[Case]) -> anyhow::Result<ReplayReport> {
             continue;
         }
         let manager = start_manager(&lab, &cluster, &setting, config).await?;
-        replay::until_served(&target, PATIENCE).await.with_context(|| manager.log_tail(40))?;
+        replay::until_served(&target, TIMEOUT).await.with_context(|| manager.log_tail(40))?;
         report.absorb(replay::run(&target, &chosen).await.with_context(|| manager.log_tail(40))?);
-        manager.terminate(PATIENCE).await?;
+        manager.terminate(TIMEOUT).await?;
     }
     Ok(report)
 }
@@ -139,7 +139,7 @@ async fn start_manager(
         .arg(cluster.state().kubeconfig())
         .start(lab)?;
     let health = SocketAddr::from((Ipv4Addr::LOCALHOST, setting.health));
-    manager.ready(health, "/readyz", PATIENCE).await?;
+    manager.ready(health, "/readyz", TIMEOUT).await?;
     Ok(manager)
 }
 

@@ -165,7 +165,7 @@ fn hazard_10_quota_is_reserved_only_together_with_a_cluster() {
     let [(_, CycleOutcome::NoClusterCapacity(key))] = refused[..] else {
         panic!("{refused:?}");
     };
-    assert_eq!(outcomes(&mut engine, &mut fleet), [], "it is parked");
+    assert_eq!(outcomes(&mut engine, &mut fleet), [], "it is inadmissible");
     fleet.workload_removed(first);
     assert_eq!(fleet.woken_keys(Time(1)), [key]);
     engine.apply(Event::ClusterCapacity(key));

@@ -110,7 +110,7 @@ fn asked(
 }
 
 #[test]
-fn it_moves_once_a_cluster_has_room() {
+fn queued_work_moves_once_a_cluster_has_room() {
     let mut clusters = Clusters::new(Some(POLICY), 3);
     assert_eq!(clusters.found(200), Err(StayReason::NoRoom(None)));
     clusters.fleet.set_report(clusters.east, Some(report(1, 4)));
@@ -121,14 +121,14 @@ fn it_moves_once_a_cluster_has_room() {
 }
 
 #[test]
-fn it_stays_until_its_cooldown_is_over() {
+fn queued_work_stays_until_its_cooldown_is_over() {
     let mut clusters = Clusters::new(Some(POLICY), 4);
     assert_eq!(clusters.found(109), Err(StayReason::CoolingDown(Time(110))));
     assert_eq!(clusters.found(110), Ok(clusters.east));
 }
 
 #[test]
-fn it_moves_as_often_as_its_policy_allows() {
+fn queued_work_moves_as_often_as_its_policy_allows() {
     let mut clusters = Clusters::new(Some(POLICY), 4);
     let queued = (QUEUED, 5, &work(1, 4));
     let nominated = [clusters.north, clusters.west];
@@ -148,7 +148,7 @@ fn it_moves_as_often_as_its_policy_allows() {
 }
 
 #[test]
-fn it_leaves_so_much_of_the_room_to_others() {
+fn queued_work_leaves_the_share_of_min_gain_to_others() {
     // Of 8 cpus 4 are left.
     for (min_gain, moves) in [(50, true), (51, false)] {
         let mut clusters = Clusters::new(Some(RebalancePolicy { min_gain, ..POLICY }), 8);
@@ -157,7 +157,7 @@ fn it_leaves_so_much_of_the_room_to_others() {
 }
 
 #[test]
-fn it_goes_where_most_stays_free() {
+fn queued_work_moves_to_the_cluster_where_most_stays_free() {
     let mut clusters = Clusters::new(Some(POLICY), 8);
     clusters.fleet.set_report(clusters.north, Some(report(1, 16)));
     assert_eq!(clusters.found(200), Ok(clusters.north));

@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_complete_directory_is_left_alone_and_an_incomplete_one_is_made_anew() {
+    fn a_complete_directory_is_left_alone_and_an_incomplete_one_is_made_again() {
         let root = tempfile::tempdir().unwrap();
         let directory = root.path().join("key");
         filled(&directory, &has_programs(&["program"]), &|_| {}, fill("first")).unwrap();
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_that_cannot_be_executed_are_made_anew() {
+    fn programs_that_cannot_be_executed_are_made_again() {
         let root = tempfile::tempdir().unwrap();
         let directory = root.path().join("key");
         filled(&directory, &has_programs(&["program"]), &|_| {}, fill("first")).unwrap();

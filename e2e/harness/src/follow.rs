@@ -13,7 +13,7 @@ use kube::{Api, Resource};
 use serde::de::DeserializeOwned;
 
 /// Pause between two attempts to reach a server.
-const TRY_AGAIN: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The server ends a watch after this many seconds, and the watch resumes. This detects dead connections.
 const ONE_WATCH: u32 = 60;
@@ -98,7 +98,7 @@ where
                 Err(error) => {
                     self.trouble = Some(error.to_string());
                     self.events = None;
-                    tokio::time::sleep(TRY_AGAIN).await;
+                    tokio::time::sleep(POLL_INTERVAL).await;
                 }
             }
         }

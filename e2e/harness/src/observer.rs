@@ -23,13 +23,13 @@ use crate::machine;
 use crate::wait::{Circumstances, GaveUp, LastSeen};
 
 /// Pause between two attempts to reach a server.
-const ASK_AGAIN: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The books, and in which clusters they have been opened.
+/// Pods and their runs, and the clusters that have been listed.
 #[derive(Debug, Default, Clone)]
-struct Books {
+struct ObserverState {
     ledger: Ledger,
-    opened: Vec<String>,
+    listed_clusters: Vec<String>,
 }
 
 /// Watches the pods of a namespace in some clusters. Dropping it ends that.
@@ -37,7 +37,7 @@ struct Books {
 pub struct Observer {
     namespace: String,
     clusters: Vec<Cluster>,
-    books: watch::Receiver<Books>,
+    state: watch::Receiver<ObserverState>,
     marks: AtomicUsize,
     _watches: JoinSet<()>,
 }
@@ -59,7 +59,7 @@ impl Observer {
         namespace: &str,
         within: Duration,
     ) -> Result<Self, GaveUp> {
-        let (write, books) = watch::channel(Books::default());
+        let (write, state) = watch::channel(ObserverState::default());
         let mut watches = JoinSet::new();
         let clusters: Vec<Cluster> = connections.iter().map(|(one, _)| one.clone()).collect();
         for (cluster, api) in connections {
@@ -67,17 +67,19 @@ impl Observer {
         }
         let marks = AtomicUsize::new(0);
         let namespace = namespace.to_owned();
-        let observer = Self { namespace, clusters, books, marks, _watches: watches };
+        let observer = Self { namespace, clusters, state, marks, _watches: watches };
         for cluster in &observer.clusters {
-            let opened = |books: &Books| books.opened.iter().any(|name| name == cluster.name());
-            observer.wait(cluster, "the observer's first list", within, opened).await?;
+            let listed = |state: &ObserverState| {
+                state.listed_clusters.iter().any(|name| name == cluster.name())
+            };
+            observer.wait(cluster, "the observer's first list", within, listed).await?;
         }
         Ok(observer)
     }
 
-    /// The books as they are now. They may be a moment behind; [`Self::judge`] is not.
+    /// The ledger as it is now. It may be a moment behind; [`Self::judge`] is not.
     pub fn ledger(&self) -> Ledger {
-        self.books.borrow().ledger.clone()
+        self.state.borrow().ledger.clone()
     }
 
     /// The verdict about a job that needs `work` succeeded pods, after the ledger has all changes until now.
@@ -99,10 +101,10 @@ impl Observer {
         verdict: RunVerdict,
         within: Duration,
     ) -> Result<Judgement, GaveUp> {
-        let mut books = self.books.clone();
-        let judged = |books: &Books| books.ledger.judge(job, work).verdict == verdict;
+        let mut state = self.state.clone();
+        let judged = |state: &ObserverState| state.ledger.judge(job, work).verdict == verdict;
         let deadline = Instant::now() + within;
-        let waited = timeout_at(deadline, books.wait_for(judged)).await;
+        let waited = timeout_at(deadline, state.wait_for(judged)).await;
         let judgement = self.ledger().judge(job, work);
         match waited {
             Ok(Ok(_)) => Ok(judgement),
@@ -110,7 +112,7 @@ impl Observer {
         }
     }
 
-    /// Returns when everything that happened before this call is in the books.
+    /// Returns when everything that happened before this call is in the ledger.
     ///
     /// Creates a pod that can never run in every cluster, and waits for its event: a watch delivers in order.
     pub async fn catch_up(&self, within: Duration) -> Result<(), GaveUp> {
@@ -128,7 +130,7 @@ impl Observer {
                 let what = "let the observer catch up";
                 return Err(cluster.gave_up(what, within, LastSeen::text(""), Some(trouble)));
             }
-            let seen = |books: &Books| books.ledger.pod(cluster.name(), &mark).is_some();
+            let seen = |state: &ObserverState| state.ledger.pod(cluster.name(), &mark).is_some();
             self.wait(cluster, "let the observer catch up", within, seen).await?;
             // Remains after a failure: it runs nowhere and is deleted with the namespace.
             let _ = timeout_at(deadline, pods.delete(&mark, &DeleteParams::default())).await;
@@ -141,11 +143,11 @@ impl Observer {
         cluster: &Cluster,
         what: &str,
         within: Duration,
-        condition: impl Fn(&Books) -> bool,
+        condition: impl Fn(&ObserverState) -> bool,
     ) -> Result<(), GaveUp> {
-        let mut books = self.books.clone();
+        let mut state = self.state.clone();
         let deadline = Instant::now() + within;
-        match timeout_at(deadline, books.wait_for(condition)).await {
+        match timeout_at(deadline, state.wait_for(condition)).await {
             Ok(Ok(_)) => Ok(()),
             _ => {
                 let seen = LastSeen::text("the watch brought nothing");
@@ -171,22 +173,22 @@ impl Observer {
 }
 
 /// Records the changes of one cluster while the ledger is in use.
-async fn keep(cluster: String, pods: Api<Pod>, books: watch::Sender<Books>) {
+async fn keep(cluster: String, pods: Api<Pod>, state: watch::Sender<ObserverState>) {
     let mut follow = Follow::new(pods.clone());
     loop {
         let change = follow.next().await;
         let now = Timestamp::now();
-        let first = !books.borrow().opened.contains(&cluster);
+        let first = !state.borrow().listed_clusters.contains(&cluster);
         let again = matches!(change, FollowedChange::Listed(_)) && !first;
         let scheduled = if again { scheduled(&pods).await } else { Vec::new() };
-        books.send_modify(|books| {
+        state.send_modify(|state| {
             if first {
-                books.opened.push(cluster.clone());
+                state.listed_clusters.push(cluster.clone());
             }
-            books.ledger.note(&cluster, change, now);
+            state.ledger.note(&cluster, change, now);
             for pod in &scheduled {
                 let (uid, name) = (pod.uid.as_deref(), pod.name.as_deref());
-                books.ledger.note_scheduled(&cluster, uid.unwrap_or(""), name.unwrap_or(""));
+                state.ledger.note_scheduled(&cluster, uid.unwrap_or(""), name.unwrap_or(""));
             }
         });
     }
@@ -204,7 +206,7 @@ async fn scheduled(pods: &Api<Pod>) -> Vec<ObjectReference> {
         if let Ok(events) = events.list(&params).await {
             return events.items.into_iter().map(|event| event.involved_object).collect();
         }
-        tokio::time::sleep(ASK_AGAIN).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 

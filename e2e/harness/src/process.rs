@@ -19,7 +19,7 @@ use crate::lab::{LabError, TestLab, program};
 use crate::{backlog, plain_http, spawner};
 
 /// Pause between two probes of a readiness endpoint.
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// One readiness request is answered at once or counts as no.
 const ONE_REQUEST: Duration = Duration::from_secs(2);
@@ -181,7 +181,7 @@ pub(crate) async fn until_ok(address: SocketAddr, path: &str, last: &mut String)
             Ok(Err(error)) => error.to_string(),
             Err(_) => "no answer".to_owned(),
         };
-        tokio::time::sleep(LOOK_AGAIN).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 

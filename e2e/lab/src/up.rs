@@ -24,7 +24,7 @@ use crate::state::{ClusterState, LabState, MANAGER, Phase, StateError, io};
 use crate::{logs, supervisor};
 
 /// Pause between two reads of the state file.
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A supervisor that stops kills its children and removes its files in less than a second.
 const STOPPING: Duration = Duration::from_secs(20);
@@ -280,7 +280,7 @@ fn wait_for_owner(state: &LabState, child: &mut Child, lock: File) -> Result<(),
         if matches!(child.try_wait(), Ok(Some(_))) {
             return Err(ended(state));
         }
-        std::thread::sleep(LOOK_AGAIN);
+        std::thread::sleep(POLL_INTERVAL);
     }
     drop(lock);
     Ok(())
@@ -296,7 +296,7 @@ fn wait_until_ready(state: &LabState, child: &mut Child) -> Result<LabState, UpE
                 return Err(UpError::Failed { lab: state.name.clone(), reason });
             }
             Phase::Starting if exited => return Err(ended(state)),
-            Phase::Starting => std::thread::sleep(LOOK_AGAIN),
+            Phase::Starting => std::thread::sleep(POLL_INTERVAL),
         }
     }
 }
@@ -343,7 +343,7 @@ fn stop(state: &LabState) -> Result<(), UpError> {
             let pid = state.supervisor.pid();
             return Err(UpError::Stuck { lab: state.name.clone(), pid });
         }
-        std::thread::sleep(LOOK_AGAIN);
+        std::thread::sleep(POLL_INTERVAL);
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use tokio::time::{sleep, timeout};
 use crate::run::{ReplayTarget, plain};
 
 /// Between two tries.
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Kinds with webhooks or a conversion, by plural.
 const KINDS: [(&str, &str); 6] = [
@@ -38,7 +38,7 @@ pub async fn until_served(target: &ReplayTarget, within: Duration) -> anyhow::Re
                     Ok(reply) => last = reply.body["message"].clone(),
                     Err(error) => last = error.to_string().into(),
                 }
-                sleep(LOOK_AGAIN).await;
+                sleep(POLL_INTERVAL).await;
             }
         }
     };

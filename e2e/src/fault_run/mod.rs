@@ -27,7 +27,7 @@ use harness::{
 
 use self::{
     load::{JobsAndPods, SubmittedWork},
-    quota::QuotaBooks,
+    quota::QuotaObserver,
     random::Random,
     replicas::ManagerReplicas,
 };
@@ -98,14 +98,14 @@ async fn run_with(
     let hub = &installation.hub;
     prepare(installation, plan.group).await?;
     let observer = Observer::start(std::slice::from_ref(hub), NAME, TIMEOUT).await?;
-    let books = QuotaBooks::start(hub.api(NAME), quota::COHORT);
+    let held_quota = QuotaObserver::start(hub.api(NAME), quota::COHORT);
     let load = JobsAndPods::new(hub, NAME);
     let mut random = Random::new(plan.seed);
     let submitted = tokio::select! {
         submitted = under_load(plan, installation, &load) => submitted?,
         broken = replicas.disturb(&mut random, &plan.kill_every) => match broken? {},
     };
-    let longest_pause = books.longest_pause();
+    let longest_pause = held_quota.longest_pause();
     let ended = Instant::now();
     tokio::select! {
         finished = load.until_finished(&submitted) => finished?,
@@ -114,7 +114,7 @@ async fn run_with(
     let drained_in = ended.elapsed();
     observer.catch_up(TIMEOUT).await?;
     judge(&observer.ledger(), &submitted)?;
-    books.expect_within_quota()?;
+    held_quota.expect_within_quota()?;
 
     // The queues are full, and more Jobs wait, when the next leader takes over.
     tokio::select! {

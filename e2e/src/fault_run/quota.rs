@@ -63,8 +63,8 @@ pub(super) fn queues(namespace: &str, group: usize) -> String {
 }
 
 /// Follows the Workloads while the run goes on. Dropping it ends that.
-pub(super) struct QuotaBooks {
-    books: watch::Receiver<HeldQuota>,
+pub(super) struct QuotaObserver {
+    held: watch::Receiver<HeldQuota>,
     task: JoinHandle<()>,
 }
 
@@ -81,33 +81,33 @@ struct HeldQuota {
     longest_pause: Duration,
 }
 
-impl QuotaBooks {
+impl QuotaObserver {
     pub(super) fn start(workloads: Api<Workload>, queues: [&'static str; 2]) -> Self {
-        let (write, books) = watch::channel(HeldQuota::default());
+        let (write, held) = watch::channel(HeldQuota::default());
         let task = tokio::spawn(async move {
             let mut follow = Follow::new(workloads);
             loop {
                 let change = follow.next().await;
-                write.send_modify(|books| books.enter(change, &queues, Instant::now()));
+                write.send_modify(|held| held.enter(change, &queues, Instant::now()));
             }
         });
-        Self { books, task }
+        Self { held, task }
     }
 
     /// The longest time from one reservation to the next so far.
     pub(super) fn longest_pause(&self) -> Duration {
-        self.books.borrow().longest_pause
+        self.held.borrow().longest_pause
     }
 
     /// Workloads never held more than the quota, and at some time they held a part of it.
     pub(super) fn expect_within_quota(&self) -> Result<()> {
-        let (peak, quota) = (self.books.borrow().peak, i64::from(COHORT_CPU) * 1000);
+        let (peak, quota) = (self.held.borrow().peak, i64::from(COHORT_CPU) * 1000);
         ensure!((1..=quota).contains(&peak), "Workloads held {peak} of {quota} milli-cpu");
         Ok(())
     }
 }
 
-impl Drop for QuotaBooks {
+impl Drop for QuotaObserver {
     fn drop(&mut self) {
         self.task.abort();
     }

@@ -107,6 +107,6 @@ async fn a_remote_job_deleted_on_the_worker_is_dispatched_again() -> Result<()> 
     let first = jobs.get("train").await?.uid().context("a uid")?;
     delete(&jobs, "train").await?;
     let another = |job: &Job| job.uid().is_some_and(|uid| uid != first);
-    fixture.worker(1).until(&jobs, "train", "is made anew", TIMEOUT, another).await?;
+    fixture.worker(1).until(&jobs, "train", "is recreated", TIMEOUT, another).await?;
     fixture.expect_once_when_ended("train", 2).await
 }

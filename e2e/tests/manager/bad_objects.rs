@@ -32,7 +32,7 @@ const API: &str = "kueue.x-k8s.io/v1beta2";
 const UNFLAVORED: &str = "unflavored";
 
 /// Between two looks at what cannot be watched.
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 #[tokio::test]
 async fn wrong_objects_cost_themselves_only() -> Result<()> {
@@ -193,7 +193,7 @@ async fn undecodable(cluster: &Cluster) -> Result<()> {
     // The API server takes the new schema a moment later.
     let stored = async {
         while cluster.apply(&workload.to_string(), SPACE).await.is_err() {
-            sleep(LOOK_AGAIN).await;
+            sleep(POLL_INTERVAL).await;
         }
     };
     timeout(TIMEOUT, stored).await.context("the API server never took the schema")

@@ -12,7 +12,7 @@ use tokio::time::{sleep, timeout};
 use crate::{TIMEOUT, world};
 
 /// Between two tries.
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A namespace with one queue that dispatches and one that does not.
 async fn queues(cluster: &Cluster, namespace: &str) -> Result<()> {
@@ -74,7 +74,7 @@ async fn a_job_with_a_queue_is_suspended_and_managed_by_multikueue_if_the_queue_
     // The manager's watch delivers the queue shortly after its creation.
     let seen = async {
         while made(&jobs, "far", far.clone(), true).await?.1 != workers {
-            sleep(LOOK_AGAIN).await;
+            sleep(POLL_INTERVAL).await;
         }
         anyhow::Ok(())
     };

@@ -26,7 +26,7 @@ use tokio::{
 const SPACE: &str = "life-cycle";
 
 /// Between two looks at a log.
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 #[tokio::test]
 async fn finished_and_deactivated_work_goes_and_usage_is_recorded() -> Result<()> {
@@ -126,7 +126,7 @@ async fn dumps_its_state(manager: &Process) -> Result<()> {
     let line = format!("queue {SPACE}: active [], inadmissible [], with quota []");
     let dumped = async {
         while !manager.log_tail(100).contains(&line) {
-            sleep(LOOK_AGAIN).await;
+            sleep(POLL_INTERVAL).await;
         }
     };
     timeout(TIMEOUT, dumped).await.with_context(|| manager.log_tail(20))

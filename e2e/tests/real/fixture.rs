@@ -19,7 +19,7 @@ use crate::diary::{DIARIES, Diary, NOTE};
 use crate::shared_installation::SharedInstallation;
 
 /// Pause between two looks at a diary.
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// A namespace with a queue of both workers.
 pub(crate) struct RealFixture {
@@ -124,7 +124,7 @@ impl RealFixture {
     /// What `sluicectl explain` prints about a job, once it names an Event about pods that cannot start.
     pub(crate) async fn explained(&self, job: &str) -> Result<String> {
         let arguments = ["explain", job, "-n", self.namespace()];
-        let told = async {
+        let explained = async {
             loop {
                 let mut command = Command::new(program("sluicectl")?);
                 command.env("KUBECONFIG", self.hub.state().kubeconfig()).args(arguments);
@@ -135,10 +135,10 @@ impl RealFixture {
                 if text.contains("Warning   PodsFailing") {
                     return Ok(text);
                 }
-                sleep(LOOK_AGAIN).await;
+                sleep(POLL_INTERVAL).await;
             }
         };
-        timeout(TIMEOUT, told).await.context("no Event about the pods is explained")?
+        timeout(TIMEOUT, explained).await.context("no Event about the pods is explained")?
     }
 
     /// The pods of the test on a worker, once so many run.
@@ -228,7 +228,7 @@ impl RealFixture {
                 if diary.entries(word).len() >= count {
                     return anyhow::Ok(diary);
                 }
-                sleep(LOOK_AGAIN).await;
+                sleep(POLL_INTERVAL).await;
             }
         };
         let late = || format!("{word} is not {count} times in {:?}", self.diary(worker));

@@ -12,7 +12,7 @@ use tokio::time::{sleep, timeout};
 use crate::fixture::RAY_TIMEOUT;
 
 /// Pause between two requests: a job cannot be watched.
-const ASK_AGAIN: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// A job that waits for both nodes of the cluster and runs a task on each.
 pub(crate) const JOB: &str = r#"python -c '
@@ -57,7 +57,7 @@ impl RayHead<'_> {
                 if ["SUCCEEDED", "FAILED", "STOPPED"].contains(&status) {
                     return anyhow::Ok(job);
                 }
-                sleep(ASK_AGAIN).await;
+                sleep(POLL_INTERVAL).await;
             }
         };
         let ended =
@@ -77,7 +77,7 @@ impl RayHead<'_> {
                     Ok(answer) => return answer,
                     Err(error) => last = Some(error),
                 }
-                sleep(ASK_AGAIN).await;
+                sleep(POLL_INTERVAL).await;
             }
         };
         let answered = timeout(RAY_TIMEOUT, answered).await;

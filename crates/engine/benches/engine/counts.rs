@@ -16,7 +16,7 @@ use engine::{AcceptAll, CycleEntry, Engine, Time};
 
 use crate::meter::to_f64;
 use crate::queue_world::World;
-use crate::shapes::{self, Parked};
+use crate::shapes::{self, InadmissibleLoad};
 
 /// Says that this is the run that is counted.
 pub(crate) const COUNTED: &str = "counted";
@@ -27,7 +27,7 @@ const LINEAR: f64 = 4.4;
 const CONSTANT: f64 = 1.3;
 
 const HEAD: &str = "\
-# What the engine does for fixed work, checked by `make counts`. Changed on purpose? `make recount` writes it anew; say
+# What the engine does for fixed work, checked by `make counts`. Changed on purpose? `make recount` writes it again; say
 # in the commit why. Instructions may differ by 3 %, the rest by nothing.
 # shape       size  admitted evaluated allocations instructions
 ";
@@ -125,7 +125,7 @@ fn preempt(queues: usize, candidates: usize, tally: &mut Tally) {
 }
 
 fn wake(per_size: usize, compete: bool, tally: &mut Tally) {
-    let mut world = Parked::new(4, per_size, compete);
+    let mut world = InadmissibleLoad::new(4, per_size, compete);
     for _ in 0..50 {
         world.finish(&mut |engine| tally.cycle(engine));
     }
@@ -158,7 +158,7 @@ pub(crate) fn check() -> anyhow::Result<()> {
     let differ = found.iter().zip(&known).any(|(found, known)| !found.is_like(known));
     ensure!(
         !differ && found.len() == known.len(),
-        "counts differ from {FILE}; if that is meant, `make recount` writes them anew:\n{}",
+        "counts differ from {FILE}; if that is meant, `make recount` writes them again:\n{}",
         text(&found)
     );
     Ok(())

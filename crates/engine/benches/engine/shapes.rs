@@ -130,15 +130,15 @@ fn sizes() -> impl Iterator<Item = i64> {
 /// S5: full queues of one cohort, each with pending Workloads of 64 sizes. Either the queues keep their quota, or
 /// it belongs to the cohort and they compete for it.
 #[derive(Debug)]
-pub(crate) struct Parked {
+pub(crate) struct InadmissibleLoad {
     world: World,
     /// Workloads with quota, in the order in which they finish.
-    holders: VecDeque<WorkloadId>,
+    reserving: VecDeque<WorkloadId>,
     pub(crate) evaluated: u64,
     pub(crate) admitted: u64,
 }
 
-impl Parked {
+impl InadmissibleLoad {
     pub(crate) fn new(queues: usize, per_size: usize, compete: bool) -> Self {
         let quota: i64 = sizes().sum();
         let house = if compete {
@@ -154,15 +154,15 @@ impl Parked {
                 }
             }
         }
-        let mut inadmissible = Self { world, holders: VecDeque::new(), evaluated: 0, admitted: 0 };
-        inadmissible.settle(&mut |engine| engine.cycle(Time(0), &mut engine::AcceptAll));
-        (inadmissible.evaluated, inadmissible.admitted) = (0, 0);
-        inadmissible
+        let mut load = Self { world, reserving: VecDeque::new(), evaluated: 0, admitted: 0 };
+        load.settle(&mut |engine| engine.cycle(Time(0), &mut engine::AcceptAll));
+        (load.evaluated, load.admitted) = (0, 0);
+        load
     }
 
     /// Finishes one Workload, then runs cycles until no Workload makes progress.
     pub(crate) fn finish(&mut self, cycle: &mut Cycle<'_>) {
-        if let Some(done) = self.holders.pop_front() {
+        if let Some(done) = self.reserving.pop_front() {
             self.world.engine.apply(Event::WorkloadGone(done));
         }
         self.settle(cycle);
@@ -172,9 +172,9 @@ impl Parked {
         while self.world.engine.has_pending_heads() {
             let entries = cycle(&mut self.world.engine);
             self.evaluated += entries.len() as u64;
-            let known = self.holders.len();
-            self.holders.extend(reserved(entries));
-            self.admitted += (self.holders.len() - known) as u64;
+            let known = self.reserving.len();
+            self.reserving.extend(reserved(entries));
+            self.admitted += (self.reserving.len() - known) as u64;
         }
     }
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::floor::Lines;
 use crate::meter::{Meter, now, to_f64};
 use crate::queue_world::World;
-use crate::shapes::{self, Balance, Parked};
+use crate::shapes::{self, Balance, InadmissibleLoad};
 
 /// Result of a run.
 struct Row {
@@ -143,7 +143,7 @@ fn churn() {
 /// Evaluated per admitted, with a million Workloads of 64 sizes in 16 queues.
 #[expect(clippy::print_stdout, reason = "a benchmark reports")]
 fn wake(how: &str, compete: bool) -> f64 {
-    let mut world = Parked::new(16, 1000, compete);
+    let mut world = InadmissibleLoad::new(16, 1000, compete);
     let mut meter = Meter::default();
     for _ in 0..EVENTS {
         world.finish(&mut |engine| meter.cycle(engine));

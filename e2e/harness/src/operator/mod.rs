@@ -40,7 +40,7 @@ use crate::wait;
 const PLAYED: &str = "lab.sluice.dev/played";
 
 /// Pause after a request that failed for another reason than a newer object.
-const TRY_AGAIN: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Pause in which nothing has to be done.
 const IDLE: Duration = Duration::from_secs(60);
@@ -88,7 +88,7 @@ impl OperatorTask {
                 () = tokio::time::sleep(pause) => {}
             }
             let done = self.reconcile(&all_jobs, &all_pods).await;
-            pause = if done { IDLE } else { TRY_AGAIN };
+            pause = if done { IDLE } else { POLL_INTERVAL };
         }
     }
 

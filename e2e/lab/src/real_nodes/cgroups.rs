@@ -15,7 +15,7 @@ const ABOVE: &str = "sluice-lab";
 const EMPTY_WITHIN: Duration = Duration::from_secs(10);
 
 /// Pause between two attempts.
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A group could not be created or removed.
 #[derive(Debug, thiserror::Error)]
@@ -175,7 +175,7 @@ pub fn remove(group: &str) -> Result<(), CgroupError> {
             if Instant::now() > until {
                 return Err(CgroupError { operation: "remove", path, source });
             }
-            std::thread::sleep(LOOK_AGAIN);
+            std::thread::sleep(POLL_INTERVAL);
         }
         // The group above all labs goes with the last of them; it is not empty before.
         let _ = std::fs::remove_dir(hierarchy.mount.join(ABOVE));

@@ -61,7 +61,7 @@ pub fn write_images(lab: &Path, programs: &NodePrograms) -> Result<(), NodeFileE
 
 /// What the files of a node refer to.
 #[derive(Debug)]
-pub struct NodeSurroundings<'a> {
+pub struct NodeContext<'a> {
     /// The directory of the lab.
     pub lab: &'a Path,
     /// The programs.
@@ -78,22 +78,22 @@ pub struct NodeSurroundings<'a> {
 ///
 /// # Errors
 /// If one cannot be written.
-pub fn write(node: &RealNode, around: &NodeSurroundings<'_>) -> Result<(), NodeFileError> {
+pub fn write(node: &RealNode, context: &NodeContext<'_>) -> Result<(), NodeFileError> {
     let at = |name: &str| node.directory.join(name);
     let networks = at("networks");
     std::fs::create_dir_all(&networks).map_err(file("create", &networks))?;
-    let programs = around.programs;
+    let programs = context.programs;
     let launch = NodeLaunch {
         node: node.clone(),
         programs: programs.clone(),
-        images: image_archives(around.lab).to_vec(),
+        images: image_archives(context.lab).to_vec(),
     };
-    let kubelet = configuration::kubelet(node, around.authority, &format!("/{}", around.cgroup));
+    let kubelet = configuration::kubelet(node, context.authority, &format!("/{}", context.cgroup));
     let containerd =
         configuration::containerd(&programs.runc(), &programs.cni_plugins(), &networks);
     let kube_proxy = configuration::kube_proxy(node, &at("kubeconfig"));
     let files = [
-        (at("kubeconfig"), around.kubeconfig.to_owned()),
+        (at("kubeconfig"), context.kubeconfig.to_owned()),
         (at("kubelet.json"), kubelet.to_string()),
         (at("kube-proxy.json"), kube_proxy.to_string()),
         (at("containerd.toml"), containerd),

@@ -32,7 +32,7 @@ pub const IMPORT_SUBCOMMAND: &str = "node-import";
 const DEADLINE: Duration = Duration::from_secs(120);
 
 /// Pause between two looks, for example for the network.
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Settings of the whole kernel that a kubelet changes unless they have these values. It sees files of the node in their place.
 pub const KERNEL_SETTINGS: [(&str, &str); 6] = [
@@ -253,7 +253,7 @@ fn until(late: &'static str, reached: impl Fn() -> bool) -> Result<(), InitError
         if begun.elapsed() > DEADLINE {
             return Err(InitError::Late(late));
         }
-        std::thread::sleep(LOOK_AGAIN);
+        std::thread::sleep(POLL_INTERVAL);
     }
     Ok(())
 }

@@ -22,7 +22,7 @@ use crate::{control_plane, logs, ports, stages};
 const DEADLINE: Duration = Duration::from_secs(180);
 
 /// Pause between two probes, for example of a port.
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A request to an API server that is starting is answered at once or not at all.
 const ONE_REQUEST: Duration = Duration::from_secs(5);
@@ -238,7 +238,7 @@ async fn serving(cluster: &ClusterState, component: Component) -> Result<(), Boo
 
 async fn listening(port: u16) {
     while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.is_err() {
-        sleep(LOOK_AGAIN).await;
+        sleep(POLL_INTERVAL).await;
     }
 }
 
@@ -254,6 +254,6 @@ async fn answers(cluster: &ClusterState, path: &str) -> Result<(), BootError> {
         if let Ok(Ok(_)) = timeout(ONE_REQUEST, client.request_text(request)).await {
             return Ok(());
         }
-        sleep(LOOK_AGAIN).await;
+        sleep(POLL_INTERVAL).await;
     }
 }

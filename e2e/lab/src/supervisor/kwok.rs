@@ -27,7 +27,7 @@ const STARTS: usize = 5;
 const TAKE_OVER: Duration = Duration::from_secs(5);
 
 /// Pause between two checks of the pods.
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// When the pods that run are touched, after kwok's start.
 const TOUCHES: [Duration; 4] = [
@@ -74,7 +74,7 @@ async fn taken_over(cluster: &ClusterState, before: &BTreeSet<String>) -> bool {
     let begun = Instant::now();
     while begun.elapsed() < TAKE_OVER {
         match waiting(cluster).await {
-            Some(now) if !now.is_disjoint(before) => sleep(LOOK_AGAIN).await,
+            Some(now) if !now.is_disjoint(before) => sleep(POLL_INTERVAL).await,
             _ => return true,
         }
     }

@@ -16,7 +16,7 @@ use crate::control::ProgramLaunch;
 use crate::identity::children;
 use crate::kubeconfig::{self, KubeconfigFailure};
 use crate::real_nodes::cgroups::{self, CgroupError};
-use crate::real_nodes::files::{self, NodeFileError, NodeSurroundings};
+use crate::real_nodes::files::{self, NodeContext, NodeFileError};
 use crate::real_nodes::gateway::{self, GatewayError};
 use crate::real_nodes::links::{self, LinkError};
 use crate::real_nodes::node::{GATEWAY, RealNode};
@@ -28,7 +28,7 @@ use crate::{control_plane, logs};
 const DEADLINE: Duration = Duration::from_secs(180);
 
 /// Pause between two looks.
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Why the real nodes of a lab did not start.
 #[derive(Debug, thiserror::Error)]
@@ -95,7 +95,7 @@ pub(super) async fn start_gateway(lab: &Supervisor) -> Result<(), RealNodeError>
     let socket = gateway::egress_socket(&state.directory);
     let listening = async {
         while UnixStream::connect(&socket).await.is_err() {
-            sleep(LOOK_AGAIN).await;
+            sleep(POLL_INTERVAL).await;
         }
     };
     tokio::select! {
@@ -160,14 +160,14 @@ fn write_files(
     cgroups::create(&cgroup)?;
     let admin = Kubeconfig::read_from(cluster.kubeconfig()).map_err(KubeconfigFailure::from)?;
     let server = format!("https://{GATEWAY}:{}", cluster.api_port);
-    let surroundings = NodeSurroundings {
+    let context = NodeContext {
         lab: &state.directory,
         programs,
         authority: &control_plane::certs_directory(cluster).join("ca.crt"),
         kubeconfig: &kubeconfig::render(&kubeconfig::at_server(admin, &server))?,
         cgroup: &cgroup,
     };
-    Ok(files::write(node, &surroundings)?)
+    Ok(files::write(node, &context)?)
 }
 
 /// Starts this tool's `own` subcommand in new namespaces.
@@ -193,7 +193,7 @@ async fn child_process(parent: u32) -> u32 {
         if let Some(child) = children(parent).into_iter().next() {
             return child;
         }
-        sleep(LOOK_AGAIN).await;
+        sleep(POLL_INTERVAL).await;
     }
 }
 
@@ -218,7 +218,7 @@ async fn until_ready(cluster: &ClusterState, node: &RealNode) -> Result<(), Real
         {
             return Ok(());
         }
-        sleep(LOOK_AGAIN).await;
+        sleep(POLL_INTERVAL).await;
     }
 }
 

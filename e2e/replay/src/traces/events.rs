@@ -25,7 +25,7 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 const STEP_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// Between two looks at the cluster.
-const LOOK_AGAIN: Duration = Duration::from_millis(250);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Which recorded events are missing, or have other words, after all steps of a case, and which are there that were not recorded.
 ///
@@ -83,7 +83,7 @@ async fn of_cluster(
             found.extend(recorded.others(&present, names));
             return Ok(found);
         }
-        sleep(LOOK_AGAIN).await;
+        sleep(POLL_INTERVAL).await;
     }
 }
 

@@ -31,7 +31,7 @@ const PARALLEL: usize = 6;
 const AGAIN_AT_MOST: usize = 5;
 
 /// Between two looks at the cluster.
-const LOOK_AGAIN: Duration = Duration::from_millis(250);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Runs the cases of kinds that are served. The objects that every case finds must be there.
 ///
@@ -105,7 +105,7 @@ async fn until_nodes_are_empty(clusters: &ReplayClusters) -> anyhow::Result<()> 
             if !pods.any(|pod| pod["spec"]["nodeName"].is_string()) {
                 break;
             }
-            sleep(LOOK_AGAIN).await;
+            sleep(POLL_INTERVAL).await;
         }
     }
     Ok(())
@@ -181,7 +181,7 @@ async fn settle(
         if let Some(judged) = settling.look(Instant::now(), lines, details) {
             return Ok(judged);
         }
-        sleep(LOOK_AGAIN).await;
+        sleep(POLL_INTERVAL).await;
     }
 }
 

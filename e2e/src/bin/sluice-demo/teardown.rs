@@ -11,7 +11,7 @@ use tokio::time::Instant;
 /// Timeout from the release to the last file.
 const GONE_WITHIN: Duration = Duration::from_secs(20);
 
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Waits until the directories of all labs of this process are removed.
 pub(crate) async fn wait_until_gone() -> Result<()> {
@@ -29,6 +29,6 @@ pub(crate) async fn wait_until_gone() -> Result<()> {
         if Instant::now() > deadline {
             bail!("{} is still there", left.display());
         }
-        tokio::time::sleep(LOOK_AGAIN).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }

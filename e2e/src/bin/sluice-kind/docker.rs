@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 const DEADLINE: Duration = Duration::from_secs(30);
 
 /// Pause between two looks at the client.
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Which daemon is asked.
 #[derive(Clone, Copy)]
@@ -45,7 +45,7 @@ fn failure(mut asked: Child, deadline: Duration) -> Option<String> {
     loop {
         match asked.try_wait() {
             Ok(Some(status)) if status.success() => return None,
-            Ok(None) if begun.elapsed() < deadline => std::thread::sleep(LOOK_AGAIN),
+            Ok(None) if begun.elapsed() < deadline => std::thread::sleep(POLL_INTERVAL),
             Ok(None) => {
                 drop(asked.kill().and_then(|()| asked.wait()));
                 let seconds = deadline.as_secs();

@@ -85,14 +85,14 @@ fn main() -> ExitCode {
     match run(LabCli::parse().command) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("sluice-lab: {}", told_once(&error));
+            eprintln!("sluice-lab: {}", without_repetition(&error));
             ExitCode::FAILURE
         }
     }
 }
 
 /// The error with its causes, but for those that its text names already.
-fn told_once(error: &anyhow::Error) -> String {
+fn without_repetition(error: &anyhow::Error) -> String {
     error.chain().skip(1).fold(error.to_string(), |text, cause| {
         let cause = cause.to_string();
         if text.contains(&cause) { text } else { format!("{text}: {cause}") }

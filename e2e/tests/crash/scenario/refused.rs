@@ -21,7 +21,7 @@ use crate::{
 const CLOSED: &str = "closed";
 
 /// Pause between two checks of state that no watch reports.
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 impl ObservedJob<'_> {
     /// Another controller runs it, and waits until it is not suspended. It is not dispatched.
@@ -79,7 +79,7 @@ impl ObservedJob<'_> {
             (serde_json::from_value(job)?, PostParams { dry_run: true, ..PostParams::default() });
         let open = async {
             while jobs.create(&dry, &job).await.is_err() {
-                tokio::time::sleep(LOOK_AGAIN).await;
+                tokio::time::sleep(POLL_INTERVAL).await;
             }
         };
         Ok(tokio::time::timeout(TIMEOUT, open).await?)

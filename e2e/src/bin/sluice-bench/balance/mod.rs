@@ -1,9 +1,9 @@
 //! GPU jobs over three unequal workers: makespan, mean wait, jobs with pods that cannot be bound, and clones.
 
 mod observation;
-mod picture;
 mod run;
 mod scenario;
+mod svg;
 
 use anyhow::{Context, Result};
 use clap::Args;
@@ -92,15 +92,15 @@ async fn runs(options: &BalanceOptions, name: &str) -> Result<Vec<BalanceRun>> {
             "{name}, run {seed}: makespan {:.1} s, mean wait {:.1} s, {} unbindable, {} never whole",
             run.makespan, run.mean_wait, run.unbindable, run.never_whole
         );
-        save_picture(options, name, seed, &run)?;
+        save_svg(options, name, seed, &run)?;
         runs.push(run);
     }
     Ok(runs)
 }
 
-fn save_picture(options: &BalanceOptions, name: &str, seed: u64, run: &BalanceRun) -> Result<()> {
+fn save_svg(options: &BalanceOptions, name: &str, seed: u64, run: &BalanceRun) -> Result<()> {
     let path = options.files.results(&format!("balance-{name}-{seed}.svg"));
-    figures::write(&path, &picture::draw(run))
+    figures::write(&path, &svg::draw(run))
 }
 
 /// Means over the runs.

@@ -17,7 +17,7 @@ const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";
 const DEADLINE: Duration = Duration::from_secs(60);
 
 /// Pause between two looks at the socket.
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Plugins that a mere import does not need, and that want more than files.
 const DISABLED: [&str; 6] = [
@@ -82,7 +82,7 @@ impl RunningContainerd {
                 let log = fs::read_to_string(log).unwrap_or_default();
                 bail!("containerd does not listen: {}", log.lines().last().unwrap_or_default());
             }
-            std::thread::sleep(LOOK_AGAIN);
+            std::thread::sleep(POLL_INTERVAL);
         }
         Ok(())
     }

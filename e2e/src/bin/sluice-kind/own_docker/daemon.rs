@@ -20,7 +20,7 @@ pub(super) const ADDRESS: &str = "unix:///run/docker.sock";
 const DEADLINE: Duration = Duration::from_secs(60);
 
 /// Pause between two questions.
-const ASK_AGAIN: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Starts it and waits until it answers. It ends with the process namespace.
 pub(super) fn start(directory: &Path) -> Result<()> {
@@ -46,7 +46,7 @@ fn until_answering(mut dockerd: Child, log: &Path) -> Result<()> {
         if begun.elapsed() > DEADLINE {
             bail!("{why}, {} s after dockerd was started", DEADLINE.as_secs());
         }
-        std::thread::sleep(ASK_AGAIN);
+        std::thread::sleep(POLL_INTERVAL);
     }
     Ok(())
 }
