@@ -51,7 +51,7 @@ pub fn from_value<T: DeserializeOwned>(value: &Value) -> Result<T, Error> {
     serde_json::from_str(&value.to_string()).map_err(|error| without_position(&error))
 }
 
-/// The same error without the position, which is one in a text that no reader of the error has.
+/// An error of decoding without the position, which is one in a text that no reader of the error has.
 fn without_position(error: &Error) -> Error {
     let text = error.to_string();
     let position = format!(" at line {} column {}", error.line(), error.column());

@@ -9,7 +9,7 @@ use crate::installation::{Installation, InstallationPlan, InstallationPorts, Pro
 
 const PLAN: InstallationPlan = InstallationPlan { workers: 0, elects: false };
 
-/// See the module.
+/// One cluster with a manager that tests share.
 pub struct ManagerLab {
     lab: TestLab,
     ports: InstallationPorts,

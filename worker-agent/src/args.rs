@@ -39,11 +39,13 @@ pub(crate) struct AgentArgs {
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) ray_head_proxy: Option<String>,
 
-    /// Feature gates of the operators of Ray, such as RayClusterNetworkPolicy=true,RayCronJob=false (docs/reference/ray.md §1); those of KubeRay.
+    /// Feature gates of the operators of Ray, such as RayClusterNetworkPolicy=true,RayCronJob=false (docs/reference/ray.md §1);
+    /// those of KubeRay.
     #[arg(long, value_name = "GATES")]
     pub(crate) ray_feature_gates: Option<RayGates>,
 
-    /// Configuration file of KubeRay's operator, config.ray.io/v1alpha1 Configuration (docs/operators.md). Its environment variables count as well.
+    /// Configuration file of KubeRay's operator, config.ray.io/v1alpha1 Configuration (docs/operators.md). Its environment
+    /// variables count as well.
     #[arg(long, value_name = "FILE")]
     pub(crate) ray_config: Option<PathBuf>,
 
@@ -51,7 +53,8 @@ pub(crate) struct AgentArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) appwrapper_config: Option<PathBuf>,
 
-    /// How RayClusters are secured, in the form of CodeFlare's configuration (docs/reference/ray.md §14); not at all unless set. The manager needs the same.
+    /// How RayClusters are secured, in the form of CodeFlare's configuration (docs/reference/ray.md §14); not at all unless set.
+    /// The manager needs the same.
     #[arg(long, value_name = "FILE")]
     pub(crate) ray_security: Option<PathBuf>,
 

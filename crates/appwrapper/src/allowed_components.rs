@@ -1,13 +1,13 @@
 //! The kinds of objects that components may have.
 //!
-//! A component is of a kind of jobs that its operator was set up for, or one of the few that jobs need and that grant nothing. The rights of
-//! the operator go further than those of the submitter; `config/appwrapper-rights` compares these. The official operator makes objects of
-//! every kind that it has rights for.
+//! A component is of a kind of jobs that its operator was set up for, or one of the few that jobs need and that grant nothing.
+//! The rights of the operator go further than those of the submitter; `config/appwrapper-rights` compares these. The official
+//! operator makes objects of every kind that it has rights for.
 
 /// Kinds without pods that components may have.
 const PLAIN_COMPONENTS: &[(&str, &str)] = &[("", "PersistentVolumeClaim"), ("", "Service")];
 
-/// See the module.
+/// The kinds that components of an AppWrapper may have.
 #[derive(Clone, Debug, Default)]
 pub struct AllowedComponents {
     /// Groups and kinds of jobs.

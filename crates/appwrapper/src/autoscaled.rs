@@ -2,8 +2,8 @@
 //!
 //! The pod set of a group counts its `replicas`. Admission is about that number, so it is the most that the autoscaler gets; of a declared
 //! pod set it is at most the declared number. Below it the autoscaler is free: workers that it gives up are not missing.
-//! The official controller does neither: workers beyond the number run without quota, and a cluster that became smaller is made again until no retry is
-//! left.
+//! The official controller does neither: workers beyond the number run without quota, and a cluster that became smaller is made
+//! again until no retry is left.
 
 use serde_json::{Value, json};
 
@@ -44,8 +44,8 @@ pub(crate) fn limit_groups(
     }
 }
 
-/// The fewest pods that a queue has admitted for a pod set of the status. Kueue counts a declared group within the bounds of the object, other
-/// versions of it count what is declared; and the AppWrapper does not show which of them admitted it.
+/// The fewest pods that a queue has admitted for a pod set of the status. Kueue counts a declared group within the bounds of the
+/// object, other versions of it count what is declared; and the AppWrapper does not show which of them admitted it.
 fn fewest_admitted(component: &AppWrapperComponent, recorded: &AppWrapperPodSet) -> i64 {
     let declared = component.pod_sets.iter().find(|declared| declared.path == recorded.path);
     declared.map_or(i64::MAX, replicas).min(replicas(recorded))

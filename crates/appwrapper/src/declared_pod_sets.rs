@@ -24,7 +24,7 @@ pub fn contradiction(component: &AppWrapperComponent) -> Option<String> {
     contradiction_to(&inferred(&component.template).unwrap_or_default(), component)
 }
 
-/// The same for pod sets that are inferred already.
+/// How the declared pod sets of a component differ from inferred ones.
 pub(crate) fn contradiction_to(
     known: &[AppWrapperPodSet],
     component: &AppWrapperComponent,

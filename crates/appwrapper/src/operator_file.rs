@@ -1,4 +1,5 @@
-//! The configuration file of the official operator: that of its ConfigMap `appwrapper-operator-config`, of which the block `appwrapper` counts.
+//! The configuration file of the official operator: that of its ConfigMap `appwrapper-operator-config`, of which the block
+//! `appwrapper` counts.
 //!
 //! Source: docs/reference/appwrapper.md §6. Blocks about the process itself are left out: the agent has flags of its own.
 

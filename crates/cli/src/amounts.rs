@@ -70,7 +70,7 @@ pub fn age(now: Timestamp, then: Timestamp) -> String {
     }
 }
 
-/// The same for a time that may be unknown.
+/// The age since a time that may be unknown.
 #[must_use]
 pub fn age_of(now: Timestamp, then: Option<Timestamp>) -> String {
     then.map(|then| age(now, then)).unwrap_or_default()

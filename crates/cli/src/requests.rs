@@ -95,7 +95,7 @@ where
     list_of(api, &kind_of::<K>(), params).await
 }
 
-/// The same for a kind that is known at run time.
+/// Lists objects of a kind that is known at run time.
 ///
 /// # Errors
 /// If the server refuses the list or cannot be reached.
@@ -137,7 +137,7 @@ where
     list(&Api::all(client.clone()), ListParams::default()).await
 }
 
-/// The same for a kind that a cluster need not serve: there are then no objects.
+/// Lists objects of a kind that a cluster need not serve: there are then none.
 ///
 /// # Errors
 /// If the server refuses the list or cannot be reached.

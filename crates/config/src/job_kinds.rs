@@ -15,7 +15,7 @@ use crate::{
 const GATED: &[(&str, Gate)] =
     &[("sparkoperator.k8s.io/sparkapplication", Gate::SparkApplicationIntegration)];
 
-/// See the module.
+/// The kinds of jobs that a process handles.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobKinds {
     /// Kinds with webhooks. Those with Workloads are also watched, suspended and started.
@@ -64,7 +64,7 @@ impl JobKinds {
         Self { handled: kinds.clone(), mirrored: Kinds::default(), managed, gated: Vec::new() }
     }
 
-    /// The same with the names of resources that `plural` knows. The configuration of external frameworks does not say them.
+    /// These kinds with the names of resources that `plural` knows. The configuration of external frameworks does not say them.
     #[must_use]
     pub fn with_resources(&self, plural: impl Fn(&Kind) -> Option<String>) -> Self {
         let named = |kind: &Kind| {

@@ -22,7 +22,7 @@ impl Configuration {
 }
 
 impl WaitForPodsReady {
-    /// The same for a block of v1beta2. In v1beta1 the field is optional, so that its zero is one.
+    /// The default in place of zero, for a block of v1beta2. In v1beta1 the field is optional, so that its zero is one.
     pub(super) fn with_default_for_zero(mut self) -> Self {
         or(&mut self.timeout, Self::default().timeout);
         self

@@ -37,7 +37,7 @@ struct ClusterExclusion {
     why: Box<str>,
 }
 
-/// See the module.
+/// The clusters that are left out, each for a cause.
 #[derive(Debug, Default)]
 pub(crate) struct Exclusions {
     all: Vec<ClusterExclusion>,

@@ -5,7 +5,8 @@
 //! are counted on these nodes. How many pods of a set are bound to each of several nodes is the choice of the scheduler; so all of
 //! them are counted on each. Whatever it chooses, the pods that are counted fit, in any order.
 //!
-//! Pods without assigned nodes are counted where they fit most tightly. That is the likely choice, computed again when a node of it changes.
+//! Pods without assigned nodes are counted where they fit most tightly. That is the likely choice, computed again when a node of
+//! it changes.
 //!
 //! New nodes that an autoscaler can still add take what fits on no present node ([`new_nodes`]).
 //!
@@ -84,7 +85,7 @@ struct CountedWorkload {
     short: Vec<(usize, i64)>,
 }
 
-/// See the module.
+/// The nodes of the agent's own cluster, with the pods that are counted on each.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LocalNodes {
     nodes: BTreeMap<Box<str>, LocalNode>,

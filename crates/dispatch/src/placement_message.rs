@@ -14,7 +14,7 @@ pub fn placement_message(placement: &PlacementRefusal, fleet: &Fleet, names: &Na
     format!("{NO_ROOM}: {}", reasons(placement, MAX_LENGTH, fleet, names))
 }
 
-/// The same for a Workload with alternative flavors: the reasons of each that was tried.
+/// Lists the reasons of each tried flavor of a Workload with alternative flavors.
 pub fn refusals_message(refused: &[RefusedFlavors], fleet: &Fleet, names: &Names) -> String {
     if let [only] = refused {
         return placement_message(&only.refusal, fleet, names);

@@ -89,7 +89,7 @@ pub enum ClusterRefusal {
     },
     /// The nodes do not fit the Workload, and neither do new ones of its autoscaler.
     InsufficientCapacity(CapacityShortage),
-    /// The same if nothing else that was dispatched were there.
+    /// The nodes would not fit the Workload even if nothing else that was dispatched were there.
     NeverFits(CapacityShortage),
     /// The capacity is reserved for a gang with an earlier queue position.
     ReservedForGang {

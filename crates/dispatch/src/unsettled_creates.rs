@@ -57,7 +57,7 @@ struct UnsettledCreate<W> {
     waiter: W,
 }
 
-/// See the module. `K` names an object on a worker; `W` is what waits for it.
+/// Creates with an outcome that the watch does not show yet. `K` names an object on a worker; `W` is what waits for it.
 #[derive(Debug)]
 pub struct UnsettledCreates<K, W> {
     creates: BTreeMap<K, UnsettledCreate<W>>,

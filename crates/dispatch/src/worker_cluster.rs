@@ -57,9 +57,9 @@ pub(crate) struct WorkerCluster {
     pub(crate) leases_open: bool,
     /// Fleet change counter at the last change of this cluster.
     pub(crate) changed: u64,
-    /// The same at the last report with more or larger nodes.
+    /// Fleet change counter at the last report with more or larger nodes.
     pub(crate) grown: u64,
-    /// The same at the last placement.
+    /// Fleet change counter at the last placement.
     pub(crate) placed_at: u64,
     /// Its nodes, if it is the cluster of this agent.
     pub(crate) local: Option<LocalNodes>,

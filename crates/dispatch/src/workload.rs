@@ -13,9 +13,9 @@
 //!
 //! Invariants: the recorded cluster name and epoch decide, not the order of observations. A Workload starts on
 //! another cluster only after every possible copy is confirmed as stopped, or its cluster was lost for
-//! `worker_lost_timeout`, or was fenced under ExactlyOnce. A create without an answer is a possible copy. The epoch only rises, and rises before the
-//! next nomination. A copy of a higher epoch, or of a history that the hub does not know, is *disputed*: it is neither
-//! adopted nor removed before a person confirms it, and nothing is started beside it.
+//! `worker_lost_timeout`, or was fenced under ExactlyOnce. A create without an answer is a possible copy. The epoch only rises,
+//! and rises before the next nomination. A copy of a higher epoch, or of a history that the hub does not know, is *disputed*: it
+//! is neither adopted nor removed before a person confirms it, and nothing is started beside it.
 
 mod adoption;
 mod assigned;
@@ -150,8 +150,8 @@ impl<'a> DispatchDecision<'a> {
         stale.map(|copy| DispatchStep::PushPriority(copy.cluster)).collect()
     }
 
-    /// Neither is another size of an elastic job: its copy may still name an earlier slice. The pods of a further replica of a set wait for their own clone, so the copy
-    /// of the set may ask for them at any time.
+    /// Neither is another size of an elastic job: its copy may still name an earlier slice. The pods of a further replica of a
+    /// set wait for their own clone, so the copy of the set may ask for them at any time.
     fn push_sizes(&self) -> Vec<DispatchStep> {
         let stale = self.connected().filter(|copy| {
             let clone = self.living_clone(copy);
@@ -214,14 +214,14 @@ impl<'a> DispatchDecision<'a> {
         copy.clone.as_ref().is_some_and(|clone| self.carries(clone.epoch, clone.history))
     }
 
-    /// Whether the clone of the hub's epoch is being deleted. Only a clone keeps an epoch when no copy can run: a set that others share has none
-    /// of its own, and would carry every next one as well.
+    /// Whether the clone of the hub's epoch is being deleted. Only a clone keeps an epoch when no copy can run: a set that others
+    /// share has none of its own, and would carry every next one as well.
     fn has_leaving_clone(&self, copy: &RemoteCopy) -> bool {
         copy.clone.as_ref().is_some_and(|clone| clone.deleting) && self.has_clone(copy)
     }
 
-    /// Whether a job carries the hub's epoch. A set that others share carries every epoch, and starts pods of this Workload with the clone alone, which may be
-    /// there unseen on a nominated cluster that is not reached.
+    /// Whether a job carries the hub's epoch. A set that others share carries every epoch, and starts pods of this Workload with
+    /// the clone alone, which may be there unseen on a nominated cluster that is not reached.
     fn has_job(&self, copy: &RemoteCopy) -> bool {
         let unseen = copy.connection != RemoteConnection::Connected && self.was_chosen(copy);
         let starts = self.has_clone(copy) || unseen;

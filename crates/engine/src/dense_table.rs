@@ -44,7 +44,7 @@ impl<Id: From<usize> + Into<usize>, T> DenseTable<Id, T> {
         self.rows.get(id.into())
     }
 
-    /// The same for a change.
+    /// The row of an id for a change; `None` behind the last.
     #[inline]
     pub(crate) fn get_mut(&mut self, id: Id) -> Option<&mut T> {
         self.rows.get_mut(id.into())
@@ -55,7 +55,7 @@ impl<Id: From<usize> + Into<usize>, T> DenseTable<Id, T> {
         self.rows.iter()
     }
 
-    /// The same for a change.
+    /// All rows in the order of their ids, for a change.
     pub(crate) fn rows_mut(&mut self) -> std::slice::IterMut<'_, T> {
         self.rows.iter_mut()
     }

@@ -47,8 +47,8 @@ pub struct EngineSettings {
     /// alone, and may charge a node for more than it has.
     pub check_pod_sets_together: bool,
     /// Nanoseconds between the first failure of a node under a Workload and the attempt to replace it, by the time that
-    /// [`Engine::second_pass`](crate::Engine::second_pass) is given. Nodes of a rack fail one after the other, and a Workload under which several
-    /// fail is evicted.
+    /// [`Engine::second_pass`](crate::Engine::second_pass) is given. Nodes of a rack fail one after the other, and a Workload
+    /// under which several fail is evicted.
     pub node_replacement_delay: i64,
     /// Gate TASProfileMixed.
     pub tas_profile_mixed: bool,

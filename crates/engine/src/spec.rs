@@ -19,7 +19,7 @@ pub struct QuotaSpec {
     pub nominal: Amount,
     /// `borrowingLimit`: how much more it may take from its cohort; `None` is unlimited.
     pub borrowing_limit: Option<Amount>,
-    /// `lendingLimit`: how much of the nominal quota others may take; `None` is all of it.
+    /// `lendingLimit`: how much of its subtree quota others may take; `None` is all of it.
     pub lending_limit: Option<Amount>,
 }
 

@@ -108,7 +108,7 @@ impl Engine {
         self.assigned_topology(flavors, &pod_set.domains)
     }
 
-    /// The same for a pod set of a Workload that holds quota.
+    /// The topology assignment of a pod set of a Workload that holds quota.
     pub fn held_topology_assignment(&self, pod_set: &PodSetAdmission) -> Option<AssignedTopology> {
         let flavors = pod_set.resources.iter().map(|&(_, flavor, _)| flavor);
         self.assigned_topology(flavors, &pod_set.domains)

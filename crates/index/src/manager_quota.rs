@@ -65,8 +65,8 @@ pub fn node_totals(classes: &[NodeClass], labels: &BTreeMap<String, String>) -> 
     totals
 }
 
-/// The resource groups of a ClusterQueue with the sum of what its workers add. Borrowing limits stay; a lending limit above the sum is cut to
-/// it, because the webhook refuses such a limit.
+/// The resource groups of a ClusterQueue with the sum of what its workers add. Borrowing limits stay; a lending limit above the
+/// sum is cut to it, because the webhook refuses such a limit.
 ///
 /// # Errors
 /// If the quota cannot be a sum.

@@ -1,9 +1,9 @@
 //! Workloads in the terms of the engine and of dispatch.
 //!
 //! [`pod_sets`] holds requests, [`queue_order`] priority and timestamp, [`queue_eligibility`] what keeps a Workload
-//! out of its queue, [`requeue_backoff`] the backoff, [`run_time`] how long it runs, [`admission`] reserved quota, [`workload_request`] the request
-//! to a cluster, [`variant`] concurrent admission, [`indexed_workload`] the stored fields. Source:
-//! docs/reference/kueue.md §2, §3.2.
+//! out of its queue, [`requeue_backoff`] the backoff, [`run_time`] how long it runs, [`admission`] reserved quota,
+//! [`workload_request`] the request to a cluster, [`variant`] concurrent admission, [`indexed_workload`] the stored fields.
+//! Source: docs/reference/kueue.md §2, §3.2.
 
 mod admission;
 pub(crate) mod indexed_workload;

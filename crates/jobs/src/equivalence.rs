@@ -89,7 +89,8 @@ pub fn owned_by<J: GenericJob>(workload: &Workload, job: &J, gates: JobGates) ->
 
 /// Whether the pod sets of a job are those of its Workload.
 ///
-/// A Workload with quota and a clone may have the pod sets that another version has for the job: an upgrade stops no job that runs, and managers and workers need not have one version.
+/// A Workload with quota and a clone may have the pod sets that another version has for the job: an upgrade stops no job that
+/// runs, and managers and workers need not have one version.
 fn same_pods<J: GenericJob>(
     job: &J,
     workload: &Workload,

@@ -13,7 +13,7 @@ use crate::{
     pod_sets_info::{AssignedFlavors, FlavorsByName},
 };
 
-/// See the module.
+/// The tolerations of the pods of one pod set.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PodTolerations {
     /// Those that can be read.

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 /// The step that stands for every element.
 const EVERY: &str = "*";
 
-/// See the module. The empty pointer is the object itself.
+/// A JSON pointer to a field, with `*` for every element of a list or map. The empty pointer is the object itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Pointer {

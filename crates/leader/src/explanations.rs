@@ -6,7 +6,7 @@ use cluster::control::AdmissionExplained;
 use parking_lot::RwLock;
 use runtime::watch::Key;
 
-/// See the module. Cheap to clone.
+/// The explanations of pending Workloads, by Workload. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct AdmissionExplanations(Arc<RwLock<BTreeMap<Key, Arc<str>>>>);
 

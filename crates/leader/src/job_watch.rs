@@ -4,8 +4,8 @@ use jobs::{Gvk, JobObject, Kind, lookups::LookupKind, pods};
 use kube::core::{DynamicObject, GroupVersionKind};
 use runtime::watch::{ApiResource, Watch, WatchMetrics, WatchSource};
 
-/// Watches the jobs of a kind, of those that the source selects the ones that can be managed. A kind that the cluster does not serve, or forbids, holds up no other. `prefix` stands before
-/// the name of the watch.
+/// Watches the jobs of a kind, of those that the source selects the ones that can be managed. A kind that the cluster does not
+/// serve, or forbids, holds up no other. `prefix` stands before the name of the watch.
 pub(crate) fn job_watch(
     prefix: &str,
     kind: &Kind,

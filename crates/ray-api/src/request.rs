@@ -13,8 +13,8 @@ const OBJECTS: &str = "/apis/ray.io/v1/";
 
 /// The same request without the slash at the end of a path of objects; `None` if there is none.
 ///
-/// The API server reads the same object from both, so the slash is left out before the path is read, reviewed and sent on. To a head a slash
-/// means something, so the paths of Services stay as they are.
+/// The API server reads the same object from both, so the slash is left out before the path is read, reviewed and sent on. To a
+/// head a slash means something, so the paths of Services stay as they are.
 #[must_use]
 pub fn without_last_slash(uri: &Uri) -> Option<Uri> {
     let path = uri.path().strip_suffix('/').filter(|_| uri.path().starts_with(OBJECTS))?;

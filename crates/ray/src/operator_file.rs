@@ -76,7 +76,7 @@ const NOT_BUILT: [&str; 4] =
     ["watchNamespace", "batchScheduler", "enableBatchScheduler", "useKubernetesProxy"];
 
 impl OperatorSettings {
-    /// The same with the file.
+    /// These settings with those of the file.
     ///
     /// # Errors
     /// If a field is unknown, malformed, or not built.

@@ -90,7 +90,7 @@ pub struct RayPodDefaults {
 }
 
 impl OperatorSettings {
-    /// The same with every gate on.
+    /// These settings with every gate on.
     pub(crate) fn with_all_gates(&self) -> Self {
         Self { gates: RayGates::ALL, ..self.clone() }
     }

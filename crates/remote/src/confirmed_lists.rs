@@ -1,6 +1,6 @@
 //! Which cluster a list came from.
 //!
-//! An address may lead to another cluster from one request to the next: a cluster that was made anew behind the same name, a proxy with
+//! An address may lead to another cluster from one request to the next: a cluster that was recreated behind the same name, a proxy with
 //! another backend. Its first list would say that everything is gone, before the next probe compares the identity. So the identity is read
 //! after each list, through the same client.
 

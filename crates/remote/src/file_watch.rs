@@ -45,7 +45,7 @@ impl FileWatch {
         Self::start_with(move |path| directory.clone().fingerprint(path), stop)
     }
 
-    /// The same with another way to read.
+    /// Starts the task with another way to read.
     fn start_with<R, F>(read: R, stop: Stop) -> Self
     where
         R: Fn(Box<str>) -> F + Clone + Send + Sync + 'static,

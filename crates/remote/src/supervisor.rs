@@ -1,8 +1,9 @@
 //! Runs one task per worker and sends each its target.
 //!
 //! `cluster::control` decides which workers are connected, kept or dropped; the supervisor follows its plans, the Secrets of
-//! the manager's namespace and the files that MultiKueueClusters name, and never waits for a worker. It starts with the first plans, after the Secrets were listed, and
-//! runs only while the process leads, because the next leader opens its own connections.
+//! the manager's namespace and the files that MultiKueueClusters name, and never waits for a worker. It starts with the first
+//! plans, after the Secrets were listed, and runs only while the process leads, because the next leader opens its own
+//! connections.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

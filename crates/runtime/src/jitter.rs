@@ -18,7 +18,7 @@ pub fn shortened(pause: Duration) -> Duration {
     pause.saturating_sub(part(pause / 4))
 }
 
-/// A random part. The standard library seeds every hasher anew.
+/// A random part. The standard library seeds every hasher again.
 fn part(of: Duration) -> Duration {
     let random = RandomState::new().hash_one(of);
     let nanos = u64::try_from(of.as_nanos()).unwrap_or(u64::MAX);

@@ -190,7 +190,7 @@ pub fn server_config(
     configure(slot, options, Arc::new(NoClientAuth))
 }
 
-/// The same, and asks clients for a certificate. Any is taken, or none; requests get it as [`PeerCertificates`], unverified.
+/// A server configuration that asks clients for a certificate. Any is taken, or none; requests get it as [`PeerCertificates`], unverified.
 ///
 /// [`PeerCertificates`]: crate::client_certificate::PeerCertificates
 ///

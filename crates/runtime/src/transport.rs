@@ -80,7 +80,7 @@ pub fn builder(config: &Config) -> kube::Result<ClientBuilder<ServerRequests>> {
 
 type ServerConnections = Client<TimeoutConnector<HttpsConnector<HttpConnector>>, Body>;
 
-/// See the module.
+/// The connections of a client to its API server, by use.
 #[derive(Clone, Debug)]
 struct Transport {
     watches: ServerConnections,

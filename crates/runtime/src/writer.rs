@@ -95,7 +95,7 @@ impl Writer {
         }
     }
 
-    /// The same, for a process that writes only while it leads.
+    /// This writer, for a process that writes only while it leads.
     #[must_use]
     pub fn led_by(self, leadership: Leadership) -> Self {
         Self { leadership, ..self }

@@ -108,7 +108,7 @@ pub struct FamilyDecision {
     pub again_at: Option<Timestamp>,
 }
 
-/// See the module. Without rules no variant is made or activated, and what exists goes on.
+/// The next steps of a family, and the next state of its parent. Without rules no variant is made or activated, and what exists goes on.
 #[must_use]
 pub fn decide(
     family: &VariantFamily<'_>,

@@ -34,7 +34,7 @@ pub struct Variant<'a> {
     pub rank: Option<usize>,
 }
 
-/// See the module.
+/// A parent with its variants.
 #[derive(Debug, Clone)]
 pub struct VariantFamily<'a> {
     /// The Workload of the job.

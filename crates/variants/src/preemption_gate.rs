@@ -28,7 +28,7 @@ pub enum NextGate<'a> {
     Wait(Timestamp),
 }
 
-/// See the module.
+/// The variant with the next preemption gate to open.
 #[must_use]
 pub fn next_gate<'a>(family: &VariantFamily<'a>, now: Timestamp) -> NextGate<'a> {
     let competing = || family.variants.iter().copied().filter(|one| competes(one.workload));

@@ -1,8 +1,8 @@
 //! Families as text: what follows for a parent and its variants.
 //!
 //! The first line is the policy, the second the parent, each further one a variant by its flavor. States are words: `quota=FLAVOR` of the
-//! parent, `quota`, `admitted`, `evicted`, `given-up`, `blocked`, `open=SECONDS` of a variant; `inactive`, `on-hold`, `deleted`, `finished`, `count=N`
-//! of both.
+//! parent, `quota`, `admitted`, `evicted`, `given-up`, `blocked`, `open=SECONDS` of a variant; `inactive`, `on-hold`, `deleted`,
+//! `finished`, `count=N` of both.
 
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};

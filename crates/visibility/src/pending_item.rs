@@ -7,8 +7,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference}
 
 use crate::api::PendingWorkload;
 
-/// A pending Workload. The order of values is that of their ClusterQueue: priority, then queue-order timestamp, then uid (docs/reference/kueue.md
-/// §3.2).
+/// A pending Workload. The order of values is that of their ClusterQueue: priority, then queue-order timestamp, then uid
+/// (docs/reference/kueue.md §3.2).
 #[derive(Debug, Clone)]
 pub(crate) struct PendingItem {
     pub(crate) workload: Arc<Workload>,

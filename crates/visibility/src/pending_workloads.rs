@@ -29,7 +29,7 @@ pub struct UnknownQueue;
 
 type RankedItems = RankedSet<Arc<PendingItem>>;
 
-/// See the module.
+/// The pending Workloads of all queues, in order.
 #[derive(Debug)]
 pub struct PendingWorkloads {
     config: index::IndexConfig,
@@ -219,7 +219,7 @@ impl PendingWorkloads {
         }
     }
 
-    /// The same of a ClusterQueue.
+    /// Removes the record of a ClusterQueue that does not exist and has no Workloads.
     fn forget_cluster(&mut self, name: &str) {
         let over = |order: &ClusterOrder| !order.exists && order.items.is_empty();
         if self.cluster_queues.get(name).is_some_and(over) {

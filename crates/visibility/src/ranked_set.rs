@@ -6,7 +6,7 @@
 /// The most elements of a chunk.
 const CHUNK: usize = 512;
 
-/// See the module. No chunk is empty.
+/// An ordered set with positions. No chunk is empty.
 #[derive(Debug, Clone)]
 pub(crate) struct RankedSet<T> {
     chunks: Vec<Vec<T>>,

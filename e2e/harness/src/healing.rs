@@ -13,7 +13,7 @@ pub(crate) type Servers = [Option<ProcessId>; 2];
 impl TestLab {
     /// Makes every cluster as good as new after a test that broke something.
     ///
-    /// What still doesn't run is started. Where the API server or its store was started anew, so are its clients: they
+    /// What still doesn't run is started. Where the API server or its store was restarted, so are its clients: they
     /// would get there by themselves, but each waits out a back-off of up to half a minute first.
     pub(crate) async fn heal(&self) -> Result<(), LabError> {
         for (cluster, component, liveness) in self.ailing()? {

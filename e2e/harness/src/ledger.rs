@@ -93,7 +93,7 @@ pub struct Judgement {
     pub unseen: Vec<String>,
 }
 
-/// The books.
+/// Pods and their runs, by uid.
 #[derive(Debug, Default, Clone)]
 pub struct Ledger {
     /// By uid; uids are unique over all clusters. The number is the order of first sight.

@@ -32,7 +32,8 @@ fn pod(name: &str, owner: &str, phase: &str, start: i64, end: i64) -> Pod {
     serde_json::from_value(pod).unwrap()
 }
 
-/// Applies lines `<second> <cluster> <owner> <pod> <pending|run|succeed|fail|delete>` and returns the verdict about `job`, which needs two pods.
+/// Applies lines `<second> <cluster> <owner> <pod> <pending|run|succeed|fail|delete>` and returns the verdict about `job`, which
+/// needs two pods.
 fn verdict_of(story: &str) -> RunVerdict {
     ledger_of(story).judge("job", 2).verdict
 }

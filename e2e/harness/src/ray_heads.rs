@@ -1,8 +1,8 @@
 //! A server on loopback that plays every Ray head, as the HTTP proxy of an agent. One head can have an address of its own as well, for
 //! an API server that is a proxy of Services: it reaches no address on loopback.
 //!
-//! A head knows the jobs that were submitted to it, and the configuration of Serve that it was sent; ledgers keep both. How a job goes, and how heads fail, is set by the test.
-//! The server has a thread of its own: tests that share it have a runtime each.
+//! A head knows the jobs that were submitted to it, and the configuration of Serve that it was sent; ledgers keep both. How a job
+//! goes, and how heads fail, is set by the test. The server has a thread of its own: tests that share it have a runtime each.
 
 use std::{
     collections::HashMap,
@@ -95,7 +95,7 @@ struct PlayedHeads {
     configs: Vec<ServeConfig>,
 }
 
-/// See the module. The server ends with it.
+/// A server that plays every Ray head. The server ends with it.
 pub struct RayHeads {
     address: SocketAddr,
     heads: Arc<Mutex<PlayedHeads>>,

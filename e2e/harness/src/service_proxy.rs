@@ -1,8 +1,8 @@
-//! An HTTP proxy to Services of worker clusters: what `--ray-head-proxy` of an agent names, where the agent runs beside the lab and Ray heads in
-//! its pods.
+//! An HTTP proxy to Services of worker clusters: what `--ray-head-proxy` of an agent names, where the agent runs beside the lab
+//! and Ray heads in its pods.
 //!
-//! A request names `SERVICE.NAMESPACE.svc…:PORT` and goes through the API server of the first worker with such a Service, which connects to a
-//! pod of it. The server has a thread of its own: tests that share it have a runtime each.
+//! A request names `SERVICE.NAMESPACE.svc…:PORT` and goes through the API server of the first worker with such a Service, which
+//! connects to a pod of it. The server has a thread of its own: tests that share it have a runtime each.
 
 use std::convert::Infallible;
 use std::io;
@@ -45,7 +45,7 @@ enum ServiceProxyError {
     Ask(#[from] kube::Error),
 }
 
-/// See the module. The server ends with it.
+/// An HTTP proxy to Services of worker clusters. The server ends with it.
 pub struct ServiceProxy {
     address: SocketAddr,
     _end: oneshot::Sender<()>,

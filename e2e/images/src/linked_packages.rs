@@ -16,8 +16,9 @@ pub struct LinkedPackages<'a> {
     pub uses: BTreeMap<&'a PackageId, BTreeSet<&'a PackageId>>,
 }
 
-/// Follows the dependencies from the package of a program. Those for builds and tests are no part of the program, nor are packages that were
-/// not compiled: cargo resolves features for the whole workspace, and so names packages that only other members use.
+/// Follows the dependencies from the package of a program. Those for builds and tests are no part of the program, nor are
+/// packages that were not compiled: cargo resolves features for the whole workspace, and so names packages that only other
+/// members use.
 ///
 /// # Errors
 /// If the metadata lacks the package, or the graph.

@@ -77,8 +77,8 @@ const GENERAL_RULES: &[GeneralRule] = &[
     },
 ];
 
-/// Differences that the comparison takes for equal, since they are in most cases of a kind: the name in the file, and a part of the cases that
-/// show them.
+/// Differences that the comparison takes for equal, since they are in most cases of a kind: the name in the file, and a part of
+/// the cases that show them.
 const EQUAL: &[(&str, &str)] = &[("equal:health-of-a-proxy", HEALTH)];
 
 /// The path of the health of a proxy of Serve.

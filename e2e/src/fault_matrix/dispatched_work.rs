@@ -15,7 +15,7 @@ use crate::{
     objects::{self, job_is},
 };
 
-/// See the module.
+/// The work that faults act on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DispatchedWork {
     /// A Job of one pod.

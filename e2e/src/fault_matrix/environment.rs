@@ -20,7 +20,7 @@ pub(super) const BYSTANDER: &str = "bystander";
 
 const PLAN: InstallationPlan = InstallationPlan { workers: 2, elects: false };
 
-/// See the module.
+/// A hub, a worker behind a proxy, and a worker of the bystander.
 pub(super) struct FaultEnvironment<'a> {
     installation: Installation<'a>,
     /// In front of the worker of [`TARGET`].

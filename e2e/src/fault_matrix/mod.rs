@@ -7,9 +7,9 @@
 //! | `dispatched_work` | a Job, or a group of pods |
 //! | `work_phase` | how far it is when the part fails |
 //!
-//! The work is dispatched to one worker. When it has reached its phase, the part fails for some seconds. On another worker Jobs of a bystander go
-//! on: while the hub works, one is submitted and ends before the part is mended. In the end the work ran once, as the ledger of the observer
-//! has it, and nothing of it is left anywhere.
+//! The work is dispatched to one worker. When it has reached its phase, the part fails for some seconds. On another worker Jobs
+//! of a bystander go on: while the hub works, one is submitted and ends before the part is mended. In the end the work ran once,
+//! as the ledger of the observer has it, and nothing of it is left anywhere.
 
 mod broken_part;
 mod dispatched_work;

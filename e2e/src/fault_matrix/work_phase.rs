@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{installation::TIMEOUT, objects::LONG, waits};
 
-/// See the module.
+/// The phase of the work in which a part fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WorkPhase {
     /// Its Workload holds quota.

@@ -39,7 +39,7 @@ pub(super) struct SubmittedWork {
     pub(super) members: Vec<String>,
 }
 
-/// See the module.
+/// The Jobs and pods of a run, and what submits them.
 pub(super) struct JobsAndPods<'a> {
     hub: &'a Cluster,
     namespace: &'a str,

@@ -24,7 +24,7 @@ const STARTS: usize = 3;
 /// Last lines of a log.
 const LINES: usize = 30;
 
-/// See the module.
+/// Two managers behind one address.
 pub(super) struct ManagerReplicas<'a> {
     installation: &'a Installation<'a>,
     service: PlayedService,

@@ -46,7 +46,7 @@ const OF_PODS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// The names of the certificate of webhooks, as in every version of the chart: cert-manager issues a changed one anew.
+/// The names of the certificate of webhooks, as in every version of the chart: cert-manager issues a changed one again.
 const SERVING_NAMES: &str = r#"[
     "kueue-webhook-service.kueue-system.svc",
     "kueue-webhook-service.kueue-system.svc.cluster.local",

@@ -26,7 +26,7 @@ use harness::RunVerdict;
 
 use crate::observed_job::ObservedJob;
 
-/// See the module.
+/// A scenario during which a program crashes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scenario {
     /// A Job runs on a worker, and nothing happens to it.

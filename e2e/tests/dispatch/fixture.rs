@@ -23,7 +23,7 @@ use tokio::process::Command;
 
 use crate::{objects, shared_installation::SharedInstallation};
 
-/// See the module.
+/// An installation with a namespace in every cluster.
 pub(crate) struct DispatchFixture {
     /// The owner of the programs.
     pub(crate) shared: &'static SharedInstallation,

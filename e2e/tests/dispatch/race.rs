@@ -28,8 +28,8 @@ use crate::{
 /// Two of its workers have queues, so the other tests have labs of their own.
 static LAB: OnceCell<TestLab> = OnceCell::const_new();
 
-/// Both workers with queues get a clone. The one without quota never admits it, and the other one runs the Job. An elastic Job shrinks and grows there, and a
-/// job of a kind that another program runs is copied there.
+/// Both workers with queues get a clone. The one without quota never admits it, and the other one runs the Job. An elastic Job
+/// shrinks and grows there, and a job of a kind that another program runs is copied there.
 #[tokio::test]
 async fn a_job_runs_on_the_first_worker_that_admits_it() -> Result<()> {
     let start = || TestLab::start(LabPlan { workers: 3, audit: true });

@@ -25,7 +25,7 @@ const JOB: &str = "train";
 
 static SHARED: OnceCell<ManagerLab> = OnceCell::const_new();
 
-/// See the module.
+/// A namespace with nodes, a queue, and one elastic Job.
 pub(crate) struct ElasticFixture {
     space: Space,
     hub: Cluster,

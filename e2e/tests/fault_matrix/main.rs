@@ -1,5 +1,5 @@
-//! Each part of a dispatching installation fails once, each in another phase of the work (`e2e::fault_matrix`). `sluice-bench matrix` runs every
-//! part in every phase.
+//! Each part of a dispatching installation fails once, each in another phase of the work (`e2e::fault_matrix`). `sluice-bench
+//! matrix` runs every part in every phase.
 
 use anyhow::{Result, ensure};
 use e2e::fault_matrix::{DispatchedWork, MatrixCell, run};

@@ -21,7 +21,7 @@ use crate::{
     shared_installation::SharedInstallation,
 };
 
-/// See the module.
+/// An installation with the operators of the kind under test.
 pub(crate) struct KindFixture {
     pub(crate) installation: Installation<'static>,
     pub(crate) space: Space,

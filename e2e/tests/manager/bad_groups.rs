@@ -50,7 +50,7 @@ impl GroupMember {
     }
 }
 
-/// See the module.
+/// Checks that such groups are named, counted, and run once they are mended.
 pub(crate) async fn are_named_counted_and_mended(
     (cluster, namespace): (&Cluster, &str),
     manager: &Program,

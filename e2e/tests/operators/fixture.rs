@@ -1,4 +1,5 @@
-//! The installation that all tests share: a manager cluster, and two workers with agents that operate Ray and AppWrapper. Most tests use one.
+//! The installation that all tests share: a manager cluster, and two workers with agents that operate Ray and AppWrapper. Most
+//! tests use one.
 
 use anyhow::{Context, Result, bail, ensure};
 use crds::v1beta2::Workload;

@@ -95,8 +95,8 @@ async fn allow(fixture: &OperatorFixture, account: &str) -> Result<()> {
     Ok(fixture.hub.apply(&objects, fixture.space.namespace()).await?)
 }
 
-/// Submits an object with a Ray cluster that runs on the worker, and gives the head an address that the worker's API server reaches. Returns the
-/// name of the head's Service.
+/// Submits an object with a Ray cluster that runs on the worker, and gives the head an address that the worker's API server
+/// reaches. Returns the name of the head's Service.
 async fn start(fixture: &OperatorFixture, object: impl Fn(u16) -> Value) -> Result<String> {
     let namespace = fixture.space.namespace();
     let address = fixture.heads().open(&format!("c-head-svc.{namespace}.svc:8265"))?;
@@ -123,7 +123,8 @@ fn proxied(fixture: &OperatorFixture, service: &str, path: &str) -> String {
     format!("/api/v1/namespaces/{}/services/{service}/proxy/{path}", fixture.space.namespace())
 }
 
-/// A caller with rights on the manager cluster submits a job to the head on the worker. Others are refused, and a bad head costs its own requests only.
+/// A caller with rights on the manager cluster submits a job to the head on the worker. Others are refused, and a bad head costs
+/// its own requests only.
 #[tokio::test]
 async fn a_caller_submits_to_the_head_of_the_worker_that_runs_it() -> Result<()> {
     let fixture = OperatorFixture::new("ray_api").await?;

@@ -31,7 +31,7 @@ const API: &str = "kueue.x-k8s.io/v1beta2";
 
 static SHARED: OnceCell<ManagerLab> = OnceCell::const_new();
 
-/// See the module.
+/// A namespace with a queue that has a provisioning check.
 pub(crate) struct ProvisioningFixture {
     space: Space,
     pub(crate) hub: Cluster,

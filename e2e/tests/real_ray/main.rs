@@ -1,4 +1,5 @@
-//! The real Ray on real nodes: heads and workers that the manager dispatched run Ray's own programs, and jobs that are submitted to a head over HTTP end.
+//! The real Ray on real nodes: heads and workers that the manager dispatched run Ray's own programs, and jobs that are submitted
+//! to a head over HTTP end.
 //!
 //! Both workers have a real node, and only the second one has room and the image. `make test-real` runs the tests, one after the
 //! other: two Ray clusters at once are too much for two cores.

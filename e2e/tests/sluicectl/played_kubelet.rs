@@ -24,7 +24,7 @@ use tokio::{
     time::timeout,
 };
 
-/// See the module. Dropping it ends it.
+/// A kubelet that serves logs. Dropping it ends it.
 pub(crate) struct PlayedKubelet {
     port: u16,
     state: Arc<LogState>,

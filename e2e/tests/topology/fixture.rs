@@ -34,7 +34,7 @@ const GATE: &str = "kueue.x-k8s.io/topology";
 
 static SHARED: OnceCell<ManagerLab> = OnceCell::const_new();
 
-/// See the module.
+/// A namespace with nodes of its own in two blocks of two racks each.
 pub(crate) struct TopologyFixture {
     pub(crate) space: Space,
     pub(crate) hub: Cluster,

@@ -27,7 +27,7 @@ const API: &str = "kueue.x-k8s.io/v1beta2";
 
 static SHARED: OnceCell<ManagerLab> = OnceCell::const_new();
 
-/// See the module.
+/// A namespace with two flavors, and a queue that makes variants.
 pub(crate) struct VariantsFixture {
     space: Space,
     pub(crate) hub: Cluster,

@@ -1,8 +1,9 @@
 //! Citations of the project's own documents: the file and the section exist.
 //!
-//! A citation is a path `docs/….md` with sections behind it: `§4.4`, several with commas, ranges with a dash, or an anchor `#name`. It may go
-//! on in the next line of a comment. `§4.4` alone is a section of the document that the file cited last; inside of the reference it is one
-//! of the document itself, and `name.md §4.4` one of the document beside it. A section is a heading that begins with its number.
+//! A citation is a path `docs/….md` with sections behind it: `§4.4`, several with commas, ranges with a dash, or an anchor
+//! `#name`. It may go on in the next line of a comment. `§4.4` alone is a section of the document that the file cited last;
+//! inside of the reference it is one of the document itself, and `name.md §4.4` one of the document beside it. A section is a
+//! heading that begins with its number.
 
 mod scan;
 

@@ -3,13 +3,14 @@
 //! | module | rule |
 //! |---|---|
 //! | [`dependencies`] | which crate may depend on which; one TLS provider |
-//! | [`sources`] | length and name of files, purity of the crates that decide, lints |
+//! | [`sources`] | length and name of files, width of comments, purity of the crates that decide, lints |
 //! | [`citations`] | a cited document and section exists |
 //! | [`maps`] | the map of a crate or module names every module |
 //! | [`glossary`] | length of the glossary |
 //! | [`links`] | links and paths in Markdown files lead to files |
 //! | [`cycles`] | cycles of files within a crate |
 //! | [`words`] | words for persons in comments and documents |
+//! | [`home_made`] | home-made words in comments and names |
 //! | [`suites`] | the Makefile runs every suite |
 //! | [`type_names`] | one meaning per type name |
 //! | [`settings`] | the table of Kueue's settings says what the code reads |
@@ -23,6 +24,7 @@ pub mod cycles;
 pub mod dependencies;
 pub mod files;
 pub mod glossary;
+pub mod home_made;
 pub mod links;
 pub mod manifests;
 pub mod maps;

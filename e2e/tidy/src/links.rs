@@ -1,7 +1,7 @@
 //! Links and paths in Markdown files lead to files or folders that exist.
 //!
-//! A link is relative to its file. A path is a code span: relative to the root if it begins with a folder of the workspace, relative to its file if
-//! it begins with a folder of a crate.
+//! A link is relative to its file. A path is a code span: relative to the root if it begins with a folder of the workspace,
+//! relative to its file if it begins with a folder of a crate.
 
 use std::path::Path;
 

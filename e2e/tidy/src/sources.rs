@@ -1,4 +1,4 @@
-//! Length, name and purity of source files.
+//! Length, width of comments, name and purity of source files.
 
 use std::{fs, path::PathBuf};
 
@@ -6,6 +6,9 @@ use crate::files::TextFile;
 
 /// The most lines of a file, its test module aside.
 const MOST_LINES: usize = 600;
+
+/// The most characters of a line of a comment. Rows of tables may be wider.
+const MOST_COLUMNS: usize = 140;
 
 /// File names that name no concept.
 const NAMELESS: &[&str] = &["utils.rs", "util.rs", "helpers.rs", "common.rs", "misc.rs"];
@@ -29,6 +32,26 @@ pub fn too_long(files: &[TextFile]) -> Vec<String> {
     let lengths = product.map(|file| (file, file.product().lines().count()));
     let long = lengths.filter(|(_, lines)| *lines > MOST_LINES);
     long.map(|(file, lines)| format!("{}: {lines} lines", file.path.display())).collect()
+}
+
+/// Lines of comments that are too wide. Tables and blocks of code cannot be wrapped.
+#[must_use]
+pub fn too_wide(files: &[TextFile]) -> Vec<String> {
+    let wide = |file: &TextFile| {
+        let mut in_block = false;
+        let too_wide = |(_, line): &(usize, &str)| {
+            let Some(comment) = line.trim_start().strip_prefix("//") else {
+                return false;
+            };
+            let comment = comment.trim_start_matches(['/', '!']).trim_start();
+            in_block ^= comment.starts_with("```");
+            !in_block && !comment.starts_with('|') && line.chars().count() > MOST_COLUMNS
+        };
+        let lines: Vec<(usize, &str)> = file.text.lines().enumerate().filter(too_wide).collect();
+        let path = file.path.display();
+        lines.iter().map(|(at, _)| format!("{path}:{}", at + 1)).collect::<Vec<String>>()
+    };
+    files.iter().filter(|file| file.is_rust()).flat_map(wide).collect()
 }
 
 /// Files whose name names no concept.
@@ -98,6 +121,17 @@ mod tests {
         let inline = format!("{}#[cfg(test)]\nmod tests {{\n{}}}\n", code(600), code(9));
         assert_eq!(too_long(&[file(inline)]).len(), 0, "tests at the end do not count");
         assert_eq!(too_long(&[TextFile::new("a/tests/a.rs", code(601))]).len(), 0);
+    }
+
+    #[test]
+    fn a_wide_comment_is_found() {
+        let wide = "x".repeat(MOST_COLUMNS);
+        let of = |text: String| too_wide(&[TextFile::new("a.rs", text)]);
+        assert_eq!(of(format!("fn a() {{}}\n    // {wide}\n")), ["a.rs:2"]);
+        assert_eq!(of(format!("/// {}\n", &wide[4..])).len(), 0);
+        assert_eq!(of(format!("//! | {wide} |\n")).len(), 0, "a table");
+        assert_eq!(of(format!("//! ```\n//! {wide}\n//! ```\n")).len(), 0, "a block of code");
+        assert_eq!(of(format!("let a = \"{wide}\";\n")).len(), 0, "no comment");
     }
 
     #[test]

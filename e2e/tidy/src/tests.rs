@@ -35,6 +35,16 @@ fn no_file_is_too_long() {
 }
 
 #[test]
+fn no_comment_is_too_wide() {
+    assert_eq!(sources::too_wide(&files()), NONE);
+}
+
+#[test]
+fn no_comment_or_name_has_a_home_made_word() {
+    assert_eq!(home_made::found(&files()), NONE);
+}
+
+#[test]
 fn every_citation_names_a_document_and_a_section_that_exist() {
     assert_eq!(citations::broken(&files()), NONE);
 }

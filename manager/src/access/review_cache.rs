@@ -29,8 +29,8 @@ impl<V: Clone + Send + Sync + 'static> ReviewCache<V> {
         Self { answers: cache(), kind: PhantomData }
     }
 
-    /// The answer to a question, from the cache or from `ask`. All callers pass errors of one type. The future is boxed, because every request
-    /// has one.
+    /// The answer to a question, from the cache or from `ask`. All callers pass errors of one type. The future is boxed, because
+    /// every request has one.
     ///
     /// # Errors
     /// If `ask` fails.

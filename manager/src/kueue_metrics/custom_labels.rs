@@ -28,7 +28,7 @@ use super::{
 /// The object that a series is about: its kind, and its name; of a LocalQueue `namespace/name`.
 type SeriesObject = (SourceKind, String);
 
-/// See the module.
+/// The labels of series that are labels and annotations of objects.
 #[derive(Debug, Default)]
 pub(super) struct CustomLabels {
     labels: Vec<CustomLabel>,

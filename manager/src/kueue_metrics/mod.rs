@@ -36,7 +36,7 @@ use self::{
     totals::Totals,
 };
 
-/// See the module. Clones share the series.
+/// Kueue's metrics with their series. Clones share the series.
 #[derive(Clone, Debug)]
 pub(crate) struct KueueMetrics(Arc<SharedSeries>);
 

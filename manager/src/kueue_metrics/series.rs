@@ -16,7 +16,7 @@ use super::{
 /// Values of the labels of a family, in its order; then those of labels of Workloads, if the family has any.
 pub(super) type LabelValues = Vec<String>;
 
-/// See the module.
+/// The values of one process, by family and labels.
 #[derive(Debug)]
 pub(super) struct Series {
     role: &'static str,

@@ -32,7 +32,7 @@ impl CohortTotals {
     }
 }
 
-/// See the module.
+/// The numbers that sums over queues are made from.
 #[derive(Debug, Default)]
 pub(super) struct Totals {
     queues: BTreeMap<String, QueueTotals>,

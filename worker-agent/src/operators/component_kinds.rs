@@ -16,7 +16,7 @@ use tokio::sync::Mutex;
 
 use super::{parent::ParentKind, resources::watched_children};
 
-/// See the module.
+/// The kinds that operators may make, by their names in the API.
 pub(super) struct ComponentKinds {
     /// By `apiVersion` and kind.
     known: BTreeMap<(String, String), ApiResource>,

@@ -1,7 +1,8 @@
 //! Requests to Ray heads.
 //!
-//! A head runs code of users. Its answer is bounded in time and size, and only Services of the namespace of the RayJob or RayService are asked, so that
-//! a changed status leads the agent nowhere else. A head that hangs delays its own object only: every pass is a task.
+//! A head runs code of users. Its answer is bounded in time and size, and only Services of the namespace of the RayJob or
+//! RayService are asked, so that a changed status leads the agent nowhere else. A head that hangs delays its own object only:
+//! every pass is a task.
 
 use std::{future::Future, pin::Pin, time::Duration};
 

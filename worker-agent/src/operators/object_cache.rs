@@ -36,7 +36,7 @@ impl ObjectId {
 /// An operated object, and what the decision about it reads. A pass shares them with the cache: a large RayCluster has a thousand pods.
 pub(super) type ObjectFamily = (Arc<Value>, Vec<Arc<Value>>);
 
-/// See the module.
+/// The objects that operators read.
 #[derive(Default)]
 pub(super) struct ObjectCache {
     /// By namespace first: a pass reads one.

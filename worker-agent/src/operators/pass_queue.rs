@@ -98,7 +98,7 @@ impl Entry {
     }
 }
 
-/// See the module.
+/// The queue of operated objects.
 #[derive(Default)]
 pub(super) struct PassQueue {
     entries: BTreeMap<ParentId, Entry>,

@@ -6,7 +6,7 @@ use tokio::task::{Id, JoinSet};
 
 use super::parent::ParentId;
 
-/// See the module.
+/// The passes in progress, a task each.
 pub(super) struct PassTasks<T> {
     tasks: JoinSet<T>,
     objects: HashMap<Id, ParentId>,

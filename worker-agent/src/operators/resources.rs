@@ -50,7 +50,7 @@ pub(super) fn openshift_kinds() -> [ApiResource; 2] {
     ]
 }
 
-/// The same as watches.
+/// The kinds that are watched on OpenShift only.
 pub(super) fn watched_on_openshift() -> Vec<WatchedChild> {
     let selectors = [OF_CLUSTER, ray::names::SECURED_CLUSTER_LABEL];
     let kinds = openshift_kinds().into_iter().zip(selectors);

@@ -26,7 +26,7 @@ const OPERATOR_PODS: &str =
 /// The namespace of the official operator of Ray, unless its pods are elsewhere.
 const OPERATOR_NAMESPACE: &str = "ray-system";
 
-/// The same on OpenShift, unless its installation says otherwise.
+/// The namespaces of the official operators on OpenShift, unless the installation says otherwise.
 const OPENSHIFT_NAMESPACES: [&str; 2] = ["opendatahub", "redhat-ods-applications"];
 
 /// Why RayClusters cannot be secured.

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::resources::route_kinds;
 
-/// See the module.
+/// An object that a pass reads before its decision.
 pub(super) struct UnwatchedObject {
     pub(super) target: RayTarget,
     /// Whether the status of the operated object says that it was made.

@@ -1,6 +1,6 @@
 //! Why a copy is not rebuilt. Nothing is done about it, on the worker or on the manager.
 
-/// See the module.
+/// The reason for which a copy is not rebuilt.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotRebuilt {
     /// Its job ended.

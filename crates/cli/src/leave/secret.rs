@@ -1,7 +1,7 @@
 //! The Secret of a registration. Pure.
 //!
-//! It goes after the MultiKueueCluster that names it. A command that ends in between has to leave a trace, unless both have the same name: the Secret is marked
-//! before.
+//! It goes after the MultiKueueCluster that names it. A command that ends in between has to leave a trace, unless both have the
+//! same name: the Secret is marked before.
 
 use crds::{names::annotations::LEAVING_CLUSTER, v1beta2::MultiKueueCluster};
 use kube::api::ObjectMeta;
@@ -34,9 +34,9 @@ impl SecretRemoval {
     }
 }
 
-/// The Secret of a registration: the one that its MultiKueueCluster reads, or where that is gone, the one that was marked for it. One that was made
-/// again under another name reads that of its former name. `join` gives both the same name; so it is called where neither is known. `joined` is the Secrets
-/// that `join` made.
+/// The Secret of a registration: the one that its MultiKueueCluster reads, or where that is gone, the one that was marked for it.
+/// One that was made again under another name reads that of its former name. `join` gives both the same name; so it is called
+/// where neither is known. `joined` is the Secrets that `join` made.
 pub(super) fn secret_name(
     name: &str,
     left: Option<&MultiKueueCluster>,
@@ -47,7 +47,8 @@ pub(super) fn secret_name(
     secret.unwrap_or(name).to_owned()
 }
 
-/// Whether the Secret of a registration has to be marked before its MultiKueueCluster goes: nothing else says then that it is the one of `name`.
+/// Whether the Secret of a registration has to be marked before its MultiKueueCluster goes: nothing else says then that it is the
+/// one of `name`.
 pub(super) fn needs_mark(name: &str, removal: &SecretRemoval, joined: &[ObjectMeta]) -> bool {
     let other_name = |one: &&ObjectMeta| one.name.as_deref() != Some(name);
     let mut unmarked = joined.iter().filter(|one| marked_for(one) != Some(name)).filter(other_name);

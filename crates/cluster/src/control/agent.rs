@@ -49,7 +49,7 @@ use super::{
     workloads::{StatusInputs, Transition, WorkloadChange},
 };
 
-/// See the module.
+/// The composition of machines of an agent.
 #[derive(Debug)]
 pub struct AgentControl {
     core: Core,

@@ -43,7 +43,7 @@ use super::{
 /// How long a request may be without an answer: as long as pods may wait for a node that an autoscaler can add.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 
-/// See the module.
+/// The machine that asks an autoscaler for the nodes of clones.
 #[derive(Debug)]
 pub(super) struct AgentProvisioning {
     /// `None` without a class.

@@ -27,7 +27,7 @@ use super::{
     workloads::{StatusInputs, WorkloadChange},
 };
 
-/// See the module. Without queues, in mode Thin, it observes nothing and adds nothing.
+/// The queues of an agent that admits by quota. Without queues, in mode Thin, it observes nothing and adds nothing.
 #[derive(Debug)]
 pub(super) struct AgentQueues {
     queues: Option<Queues>,

@@ -53,7 +53,7 @@ impl AgentSettings {
         Self { core, policy, kinds, origin, mode, provisioning: None, namespace, boot }
     }
 
-    /// The same of an agent that asks an autoscaler for nodes with this config.
+    /// The settings of an agent that asks an autoscaler for nodes with this config.
     #[must_use]
     pub fn provisioning(self, config: Option<ProvisioningRequestConfigSpec>) -> Self {
         Self { provisioning: config, ..self }
@@ -65,7 +65,7 @@ impl AgentSettings {
         self.provisioning.is_some()
     }
 
-    /// The same of an agent that admits in this mode.
+    /// The settings of an agent that admits in this mode.
     #[must_use]
     pub fn admitting(mut self, mode: AdmissionMode) -> Self {
         self.core.scheduler.index.agent = Some(mode);
@@ -81,7 +81,7 @@ impl AgentSettings {
         self.mode == AdmissionMode::Quota
     }
 
-    /// The same of an agent in this namespace and with this id of its process.
+    /// The settings of an agent in this namespace and with this id of its process.
     #[must_use]
     pub fn with_lease(self, namespace: &str, boot: &str) -> Self {
         Self { namespace: namespace.to_owned(), boot: boot.into(), ..self }

@@ -40,7 +40,7 @@ pub(crate) struct NewNodeGroup {
     pub(crate) max_more: i64,
 }
 
-/// See the module.
+/// The objects of autoscalers, as they were observed.
 #[derive(Debug, Default)]
 pub(crate) struct Autoscalers {
     status: Option<(Arc<AutoscalerStatus>, Timestamp)>,

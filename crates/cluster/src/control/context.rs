@@ -10,7 +10,7 @@ use super::{
     timers::{Agenda, Reevaluation},
 };
 
-/// See the module. A composition owns one and sets the time at each input and decision.
+/// The time, the agenda and the outbox of a composition. A composition owns one and sets the time at each input and decision.
 #[derive(Debug)]
 pub(crate) struct Context {
     pub(crate) now: Timestamp,

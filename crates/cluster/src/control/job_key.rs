@@ -5,7 +5,7 @@ use std::fmt;
 use ::jobs::Kind;
 use runtime::watch::Key;
 
-/// See the module.
+/// The kind, namespace and name of a job.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct JobKey {
     /// Namespace and name.

@@ -6,7 +6,7 @@ use crds::meta::is_rebuilding;
 
 use super::{job_key::JobKey, namespaces_and_priorities::NamespacesAndPriorities};
 
-/// See the module.
+/// The rules by which a manager takes up a job.
 #[derive(Clone, Debug)]
 pub(super) struct JobSelection {
     /// `manageJobsWithoutQueueName`.

@@ -16,7 +16,7 @@ use slab::Slab;
 
 use super::key_set::KeySet;
 
-/// See the module.
+/// A map in the order of its keys.
 pub(crate) struct KeyMap<K, V> {
     positions: BTreeMap<K, usize>,
     values: Slab<V>,

@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeSet, fmt};
 
-/// See the module.
+/// A set of keys, in their order.
 pub(crate) struct KeySet<K>(KeyMembers<K>);
 
 enum KeyMembers<K> {

@@ -80,7 +80,7 @@ impl ManagerSettings {
         }
     }
 
-    /// The same with this least time between two writes of the status of one queue.
+    /// These settings with this least time between two writes of the status of one queue.
     #[must_use]
     pub fn writing_queue_status_every(self, period: Duration) -> Self {
         Self { queue_status_period: period, ..self }

@@ -8,7 +8,7 @@ use runtime::watch::Key;
 
 use super::{core::Core, queues::Queues, timers::Reevaluation};
 
-/// See the module. `None` in place of an object means that it is gone.
+/// The machines that observed objects of queues go to. `None` in place of an object means that it is gone.
 pub(super) struct QueueObjects<'a> {
     pub(super) queues: &'a mut Queues,
     pub(super) core: &'a mut Core,

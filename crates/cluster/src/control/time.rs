@@ -23,7 +23,7 @@ pub(crate) fn timestamp(time: Time) -> Timestamp {
     Timestamp::from_nanosecond(time.0.into()).unwrap_or(Timestamp::MAX)
 }
 
-/// A pause that doubles with each of `times` earlier ones, up to the longest.
+/// A pause that doubles with each of `times` earlier ones: at most 1024 times `first`, and at most the longest.
 pub(crate) fn doubled(first: Duration, times: u32, longest: Duration) -> Duration {
     first.saturating_mul(1 << times.min(10)).min(longest)
 }

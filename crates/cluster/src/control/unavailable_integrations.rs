@@ -20,7 +20,7 @@ use super::{
 /// How long a kind is unavailable before an Event says so: an API server that starts refuses requests for a moment.
 const GRACE: Duration = Duration::from_secs(30);
 
-/// See the module. The Events regard the namespace of the manager.
+/// The enabled kinds of jobs that cannot be watched. The Events regard the namespace of the manager.
 #[derive(Debug)]
 pub(super) struct UnavailableIntegrations {
     namespace: String,

@@ -26,8 +26,8 @@ impl DispatchDecision<'_> {
         withdrawn || copy.newest_epoch() < Some(self.hub.epoch)
     }
 
-    /// Whether all jobs of a copy have succeeded, and the hub's can show it. A copy of a deleted Workload of the name has done the work of that one, so clone and
-    /// jobs have to name the uid of this one.
+    /// Whether all jobs of a copy have succeeded, and the hub's can show it. A copy of a deleted Workload of the name has done
+    /// the work of that one, so clone and jobs have to name the uid of this one.
     fn has_result(&self, copy: &RemoteCopy) -> bool {
         let is_own = |history, same_uid| same_uid && history == CopyHistory::Known;
         let complete = !copy.missing_job && !copy.jobs.is_empty();

@@ -50,7 +50,8 @@ impl DispatchDecision<'_> {
     }
 
     /// Steps of a Workload with a recorded cluster and a check that is not Ready: its ClusterQueue has another check by now, or none, or a
-    /// client has set the state. The work goes on where it runs, and the check becomes Ready again (docs/reference/multikueue.md §2.3 step 6b).
+    /// client has set the state. The work goes on where it runs, and the check becomes Ready again (docs/reference/multikueue.md
+    /// §2.3 step 6b).
     pub(super) fn follow_unready(&self) -> Vec<DispatchStep> {
         let copy = self.hub.recorded_cluster.and_then(|cluster| self.copy(cluster));
         let runs = |copy: &&RemoteCopy| {

@@ -1,8 +1,8 @@
 //! From nomination to recording.
 //!
 //! A cluster that was chosen by its capacity gets clone and job at once. Under another dispatcher, or with several nominated
-//! clusters, they race with clones, and the job follows the recorded cluster. The first cluster that admits its clone wins; the copies of this epoch on the other clusters are
-//! removed before it is recorded.
+//! clusters, they race with clones, and the job follows the recorded cluster. The first cluster that admits its clone wins; the
+//! copies of this epoch on the other clusters are removed before it is recorded.
 //!
 //! If no nominated cluster takes the Workload, the nomination is cancelled: jobs are deleted, the epoch is raised,
 //! nomination and quota are given back. The clone with the refusal stays until then, so that a restart in between

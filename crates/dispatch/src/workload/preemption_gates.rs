@@ -1,8 +1,9 @@
 //! Which clone may preempt on its worker: one at a time (docs/reference/multikueue.md §2.6).
 //!
-//! Clones are created with a closed gate. Of those that would have to preempt, the gate of the one that has waited longest is opened, and the
-//! next one `preemption_timeout` after the last opening. The clones say when that was, so that a restart forgets nothing. With a timeout of 0
-//! a gate is opened as soon as its clone waits for it: nothing else opens what a manager with other gates has closed.
+//! Clones are created with a closed gate. Of those that would have to preempt, the gate of the one that has waited longest is
+//! opened, and the next one `preemption_timeout` after the last opening. The clones say when that was, so that a restart forgets
+//! nothing. With a timeout of 0 a gate is opened as soon as its clone waits for it: nothing else opens what a manager with other
+//! gates has closed.
 
 use engine::Time;
 

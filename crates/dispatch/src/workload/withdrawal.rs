@@ -3,8 +3,8 @@
 //! A connected cluster is quiet if it has no copy and no unanswered create. A disconnected cluster is quiet if no
 //! create was sent with this epoch, or if it is lost (KeepRunning: the old copy may still run). A cluster that was not
 //! listed yet is quiet once it is lost. The epoch is raised, and then the quota released, only after all clusters are
-//! quiet. A clone that is being deleted counts as gone once its job is: a finalizer may keep it for ever if the program that removes it is dead,
-//! and without a job it starts nothing. Source: docs/reference/dispatch.md §6, §8.
+//! quiet. A clone that is being deleted counts as gone once its job is: a finalizer may keep it for ever if the program that
+//! removes it is dead, and without a job it starts nothing. Source: docs/reference/dispatch.md §6, §8.
 
 use engine::Time;
 

@@ -178,7 +178,7 @@ pub(crate) enum Message {
     Grant(Option<u16>, HubGrant),
 }
 
-/// See the module.
+/// The state of the model.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct World {
     pub(crate) setting: Setting,

@@ -91,7 +91,8 @@ fn last_tried_flavors(
 
 type TriedFlavors = SmallVec<[(u16, ResourceId, u16); 4]>;
 
-/// Assigns topology domains to a head that needs preemption, as if its targets were gone. It takes them for this cycle, so that later heads do not.
+/// Assigns topology domains to a head that needs preemption, as if its targets were gone. It takes them for this cycle, so that
+/// later heads do not.
 fn assign_topology(state: &mut State, entry: &mut CycleEntry) {
     if entry.assignment.mode() != FlavorAssignmentMode::Preempt || !state.topology.any() {
         return;

@@ -1,10 +1,10 @@
 //! Preemption for an entry that needs a worker cluster as well as quota.
 //!
 //! An entry without room on any cluster may preempt although its quota is free. One with targets for quota preempts them only if
-//! that gives it a cluster: the targets of the nomination free quota, but perhaps on several clusters. They are preempted only if some cluster has
-//! capacity for the entry after them. Otherwise targets are searched among the Workloads of one cluster after the other,
-//! and the cheapest set counts: the fewest targets, then those of the lowest priority, then those that were admitted last.
-//! Source: docs/reference/dispatch.md §1.
+//! that gives it a cluster: the targets of the nomination free quota, but perhaps on several clusters. They are preempted only if
+//! some cluster has capacity for the entry after them. Otherwise targets are searched among the Workloads of one cluster after
+//! the other, and the cheapest set counts: the fewest targets, then those of the lowest priority, then those that were admitted
+//! last. Source: docs/reference/dispatch.md §1.
 
 use std::cmp::Reverse;
 

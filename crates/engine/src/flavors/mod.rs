@@ -2,7 +2,8 @@
 //!
 //! [`assign`] loops over pod sets, with resources in the order of [`request_order`]; [`scan`] tries the flavors of
 //! one resource group; [`resource_quota`] fits one (flavor, resource); [`empty_pod_sets`] prefers flavors that could hold pods
-//! of pod sets without any; [`podset_reducer`] looks for a smaller Workload that fits; [`reevaluation`] predicts repeated refusals. Source: docs/reference/kueue.md §4.4, §4.5.
+//! of pod sets without any; [`podset_reducer`] looks for a smaller Workload that fits; [`reevaluation`] predicts repeated
+//! refusals. Source: docs/reference/kueue.md §4.4, §4.5.
 
 pub(crate) mod assign;
 pub(crate) mod assignment;

@@ -84,8 +84,8 @@ pub(crate) fn scan(
     scan_range(state, flavor_request, (first..flavor_request.group.flavors.len(), assumed), reasons)
 }
 
-/// The same for pod sets without pods. Capacity decides about them and not usage, so that every attempt gives them the same flavor: the
-/// scan begins with the first one, and leaves nothing to a next attempt.
+/// Scans flavors for pod sets without pods. Capacity decides about them and not usage, so that every attempt gives them the same
+/// flavor: the scan begins with the first one, and leaves nothing to a next attempt.
 #[cold]
 fn scan_for_probe(
     state: &mut State,

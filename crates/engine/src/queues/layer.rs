@@ -114,7 +114,7 @@ impl QueueLayer {
         &self.ledger
     }
 
-    /// The same for a change.
+    /// The consumption of LocalQueues, for a change.
     pub(crate) fn ledger_mut(&mut self) -> &mut ConsumptionLedger {
         &mut self.ledger
     }

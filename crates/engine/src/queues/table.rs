@@ -32,7 +32,7 @@ impl ClusterQueueTable {
         self.table[id].as_ref().expect("invariant: ids of queues in use are in the table")
     }
 
-    /// The same for a change.
+    /// A ClusterQueue that is in use, for a change.
     #[inline]
     pub(super) fn at_mut(&mut self, id: QueueId) -> &mut ClusterQueueRecord {
         self.saved.keep(&self.table, id);

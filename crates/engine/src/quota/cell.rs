@@ -16,6 +16,7 @@ pub(crate) struct QuotaCell {
     pub(crate) usage: Amount,
     /// `borrowingLimit`: bound on what the node borrows from its parent.
     pub(crate) borrowing_limit: Option<Amount>,
+    /// `lendingLimit`: bound on what the node lends of its subtree quota to its parent.
     pub(super) lending_limit: Option<Amount>,
 }
 

@@ -8,7 +8,7 @@ use crate::amount::Amount;
 use crate::ids::NodeId;
 use crate::quota::tree::QuotaTree;
 
-/// See the module.
+/// The usage of the ClusterQueues below each cohort.
 #[derive(Debug)]
 pub(crate) struct SubtreeUsage<'a> {
     tree: &'a QuotaTree,

@@ -60,7 +60,7 @@ pub(super) struct SlotQuota {
     pub(crate) nominal: Amount,
     /// Bound on borrowing.
     pub(crate) borrowing_limit: Option<Amount>,
-    /// Bound on lending.
+    /// Bound on lending of the subtree quota.
     pub(crate) lending_limit: Option<Amount>,
 }
 

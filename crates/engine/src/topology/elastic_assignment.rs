@@ -3,11 +3,10 @@
 //!
 //! Only the additional pods are searched for; if the new slice is smaller, the last leaves lose pods. A leader
 //! keeps its leaf too. If a leaf of the replaced slice no longer exists, or pods do not fill whole topology slices,
-//! all pods of the group are assigned again, and may use what the replaced slice has. Required and preferred topologies are refused, because pods added later could not
-//! satisfy them.
-//! Until the new slice is assigned, the replaced slice is charged and the new one only counts for its additional
-//! pods; from then on the new slice is charged as a whole ([`crate::slices`]).
-//! Gate ElasticJobsViaWorkloadSlicesWithTAS. Source: docs/reference/kueue.md §4.11, §4.13.
+//! all pods of the group are assigned again, and may use what the replaced slice has. Required and preferred topologies are
+//! refused, because pods added later could not satisfy them. Until the new slice is assigned, the replaced slice is charged and
+//! the new one only counts for its additional pods; from then on the new slice is charged as a whole ([`crate::slices`]). Gate
+//! ElasticJobsViaWorkloadSlicesWithTAS. Source: docs/reference/kueue.md §4.11, §4.13.
 
 use std::sync::Arc;
 

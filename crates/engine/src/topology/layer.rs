@@ -61,7 +61,7 @@ impl TopologyLayer {
         &self.node_failures
     }
 
-    /// The same for a change.
+    /// Node failures of all Workloads, for a change.
     pub(crate) fn node_failures_mut(&mut self) -> &mut NodeFailures {
         &mut self.node_failures
     }

@@ -13,7 +13,7 @@ use crate::topology::domain_tree::DomainTree;
 /// What the pods of a leaf are charged to: its node in every tree, or the leaf in the tree of its flavor.
 type ChargedLeaf = (Option<TopologyNodeId>, Option<(FlavorId, DomainId)>);
 
-/// See the module.
+/// The usage of each leaf by one Workload.
 #[derive(Debug)]
 pub(super) struct PlannedUsage {
     /// `None` if at most one pod set has domains, or each is checked alone.

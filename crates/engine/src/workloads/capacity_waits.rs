@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ids::{RequeueKey, WorkloadId};
 
-/// See the module.
+/// The Workloads under each requeue key.
 #[derive(Debug, Default, Clone)]
 pub(super) struct CapacityWaits {
     by_key: BTreeMap<RequeueKey, BTreeSet<WorkloadId>>,

@@ -96,7 +96,7 @@ impl WorkloadLayer {
         &self.second_passes
     }
 
-    /// The same for a change.
+    /// Second passes of all Workloads, for a change.
     pub(crate) fn second_passes_mut(&mut self) -> &mut SecondPasses {
         &mut self.second_passes
     }

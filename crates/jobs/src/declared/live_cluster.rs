@@ -10,7 +10,7 @@ use serde_json::Value;
 /// Field of a RayCluster with the groups of workers.
 const WORKER_GROUPS: &str = "/spec/workerGroupSpecs";
 
-/// See the module.
+/// The RayCluster of a RayJob or a RayService.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct LiveCluster {
     generation: i64,

@@ -56,9 +56,10 @@ pub(super) fn for_worker(job: &Job, pod_sets: &[PodSet], gates: JobGates) -> Job
     copy
 }
 
-/// The status of the copy, as far as the API server takes it for this Job. It refuses one with fewer failed or succeeded pods than before, and one that takes back
-/// how the Job will end. A copy on another cluster begins at zero: a count that may not fall stays until the copy has more, and how the
-/// Job will end is copied with its end. An end that is not the one that the Job shows is not copied.
+/// The status of the copy, as far as the API server takes it for this Job. It refuses one with fewer failed or succeeded pods
+/// than before, and one that takes back how the Job will end. A copy on another cluster begins at zero: a count that may not fall
+/// stays until the copy has more, and how the Job will end is copied with its end. An end that is not the one that the Job shows
+/// is not copied.
 pub(super) fn status_from(job: &Job, copy: &Job) -> JobStatus {
     let mut status = copy.status.clone();
     status.failed = status.failed.max(job.status.failed);
@@ -120,7 +121,8 @@ pub(super) fn idle(job: &Job) -> Option<Job> {
     (idle.status != job.status).then_some(idle)
 }
 
-/// Whether the Job was started since it was last suspended. Pods that have ended prove nothing: their counts outlive the copy that had them.
+/// Whether the Job was started since it was last suspended. Pods that have ended prove nothing: their counts outlive the copy
+/// that had them.
 pub(super) fn started(job: &Job) -> bool {
     let status = &job.status;
     status.active.is_some_and(|count| count > 0)

@@ -1,7 +1,7 @@
 //! Pods of a Workload that need no quota any more, because they have ended.
 //!
-//! They follow from the counts of the job. The counts of a job on workers may be those of an earlier copy ([`GenericJob::with_counts_of`]); while
-//! such a job holds quota, they follow from the counts of the present copy.
+//! They follow from the counts of the job. The counts of a job on workers may be those of an earlier copy
+//! ([`GenericJob::with_counts_of`]); while such a job holds quota, they follow from the counts of the present copy.
 
 use crds::{
     names::conditions::QUOTA_RESERVED,
@@ -26,8 +26,8 @@ pub(super) fn update_reclaimable_pods<J: GenericJob>(
     Some(ReconcileStep::UpdateReclaimablePods(name(workload), pods))
 }
 
-/// The reclaimable pods of a Workload with a job that may show the counts of an earlier copy: those that have ended in its present copy. `None` if the
-/// Workload has them, or if the job shows the counts of the present copy alone.
+/// The reclaimable pods of a Workload with a job that may show the counts of an earlier copy: those that have ended in its
+/// present copy. `None` if the Workload has them, or if the job shows the counts of the present copy alone.
 #[must_use]
 pub fn reclaimable_pods_of_copy<J: GenericJob>(
     job: &J,
@@ -40,8 +40,8 @@ pub fn reclaimable_pods_of_copy<J: GenericJob>(
     clamped_reclaimable_pods(of_slice(counted, job, workload, gates), workload, gates)
 }
 
-/// Whether the counts of a job may be those of an earlier copy. The present one began at zero, so the job says nothing about the pods that have ended
-/// in it.
+/// Whether the counts of a job may be those of an earlier copy. The present one began at zero, so the job says nothing about the
+/// pods that have ended in it.
 fn counts_other_copies<J: GenericJob>(job: &J, workload: &Workload) -> bool {
     job.keeps_counts_of_copies() && remote_objects::epoch(&workload.metadata) > 1
 }
@@ -80,7 +80,7 @@ pub(crate) fn clamped_reclaimable_pods(
         .collect();
     let known = &workload.status.reclaimable_pods;
     if !is(workload, QUOTA_RESERVED) {
-        // The pods of the next start count anew, unless the job has still done their work.
+        // The pods of the next start count from zero, unless the job has still done their work.
         let left: Vec<ReclaimablePod> =
             reclaimable.into_iter().filter(|pod| pod.count > 0).collect();
         return (left != *known).then_some(left);

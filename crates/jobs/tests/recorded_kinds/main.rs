@@ -361,8 +361,8 @@ fn stop(mut job: JobObject, infos: &[PodSetInfo]) -> JobObject {
     job
 }
 
-/// Empty metadata of a template says the same as none, and so does an empty struct that upstream's round trip adds. A switch that is off says the same as none, but an operator needs to see
-/// it, so that it is written here.
+/// Empty metadata of a template says the same as none, and so does an empty struct that upstream's round trip adds. A switch that
+/// is off says the same as none, but an operator needs to see it, so that it is written here.
 fn normal(mut value: Value) -> Value {
     match &mut value {
         Value::Object(fields) => {

@@ -8,7 +8,7 @@ use crate::{
     names,
 };
 
-/// See the module.
+/// The children of a RayCluster, sorted by purpose.
 #[derive(Default)]
 pub(crate) struct ClusterChildren<'a> {
     /// Pods of the head.

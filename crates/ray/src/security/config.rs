@@ -140,7 +140,7 @@ impl SecurityConfig {
         })
     }
 
-    /// The same with a domain of the cluster, unless the file names one.
+    /// This configuration with a domain of the cluster, unless the file names one.
     #[must_use]
     pub fn or_domain(mut self, domain: &str) -> Self {
         if self.ingress_domain.is_empty() {
@@ -149,7 +149,7 @@ impl SecurityConfig {
         self
     }
 
-    /// The same, if its domain is one.
+    /// This configuration, if its domain is one.
     ///
     /// # Errors
     /// If it has no domain, or a bad one.

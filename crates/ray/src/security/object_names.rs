@@ -13,7 +13,7 @@ use crate::{
     names,
 };
 
-/// See the module.
+/// The names of the objects that secure one RayCluster.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ObjectNames<'a> {
     pub(super) cluster: &'a str,

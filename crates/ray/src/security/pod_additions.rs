@@ -15,7 +15,7 @@ use super::{
 };
 use crate::json::{named, text};
 
-/// See the module.
+/// The additions to the pods of one group.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PodAdditions {
     pub(super) containers: Vec<Value>,
@@ -67,7 +67,7 @@ impl PodAdditions {
         }
     }
 
-    /// The same with the items of these names that a pod has already.
+    /// These additions, with the items of their names that a pod has already.
     pub(super) fn or_of(mut self, pod: &Value) -> Self {
         let ray = &pod["containers"][0];
         for (items, present) in [

@@ -8,7 +8,7 @@ use crate::{
     names,
 };
 
-/// See the module.
+/// A RayCluster with the objects that its security depends on.
 pub(super) struct SecuredCluster<'a> {
     pub(super) cluster: &'a Value,
     pub(super) children: &'a [&'a Value],

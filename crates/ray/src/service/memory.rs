@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-/// See the module.
+/// The memory of the passes about one RayService.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServiceMemory {
     /// By cluster, the configuration that its head took.

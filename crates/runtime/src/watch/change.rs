@@ -38,7 +38,7 @@ impl<T> WatchChange<T> {
         matches!(self, Self::Reset { .. } | Self::Unavailable { .. })
     }
 
-    /// The same change of other objects.
+    /// This change, of converted objects.
     #[must_use]
     pub fn map<U>(self, mut convert: impl FnMut(T) -> U) -> WatchChange<U> {
         match self {

@@ -60,7 +60,7 @@ impl Stores {
         store
     }
 
-    /// The same for a watch that starts when `ready` ends. Until then its store is empty and not listed.
+    /// Starts a watch with a store of its own when `ready` ends. Until then its store is empty and not listed.
     pub fn start_after<K: Send + Sync + 'static>(
         &mut self,
         ready: BoxFuture<'static, ()>,

@@ -49,7 +49,7 @@ impl<K: Send + Sync + 'static> Watch<K> {
         Self { task, decode: erased(decode), kind: PhantomData }
     }
 
-    /// The same for a decoder of JSON.
+    /// A watch with a decoder of JSON.
     #[must_use]
     pub fn dynamic<E: ToString>(
         name: &str,

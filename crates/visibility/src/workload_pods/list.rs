@@ -76,7 +76,7 @@ impl WorkloadPodList {
         }
     }
 
-    /// The same with what keeps it from being complete.
+    /// This list, with what keeps it from being complete.
     #[must_use]
     pub fn incomplete(self, why: Option<String>) -> Self {
         Self { incomplete: why.unwrap_or_default(), ..self }

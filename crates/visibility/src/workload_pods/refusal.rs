@@ -11,7 +11,7 @@ const RETRY_AFTER: u32 = 5;
 /// The longest text of a cluster that is passed on, in characters.
 const LONGEST: usize = 512;
 
-/// See the module.
+/// The reason for which a request about pods has no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PodsRefusal {
     /// The query is invalid.

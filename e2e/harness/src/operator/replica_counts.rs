@@ -5,7 +5,7 @@ use kube::ResourceExt;
 
 use super::replicated_pods::{REPLICA, ReplicatedPods};
 
-/// See the module. A replica that is ready is active, too.
+/// The numbers of active, ready, succeeded and failed replicas. A replica that is ready is active, too.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct ReplicaCounts {
     pub(super) pod_set: String,

@@ -19,7 +19,8 @@ pub struct RayInputs<'a> {
     pub wheels: &'a str,
 }
 
-/// The environment of containers. Ray gives its processes half a minute to start, which is short on a busy machine, and would report its use.
+/// The environment of containers. Ray gives its processes half a minute to start, which is short on a busy machine, and would
+/// report its use.
 pub const ENVIRONMENT: [&str; 5] = [
     "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
     "LANG=C.UTF-8",

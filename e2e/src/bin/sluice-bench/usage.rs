@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use lab::identity;
 
-/// See the module.
+/// The CPU time and the resident memory of a process.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ProcessUsage {
     pub(crate) cpu_seconds: f64,

@@ -56,7 +56,7 @@ pub(crate) struct JobRow {
     pub(crate) succeeded: usize,
 }
 
-/// See the module.
+/// The state of every Job.
 #[derive(Default)]
 pub(crate) struct JobTable {
     jobs: BTreeMap<String, Job>,

@@ -21,7 +21,7 @@ use crate::outcome::{self, DemoOutcome};
 use crate::screen::Screen;
 use crate::stopwatch::Stopwatch;
 
-/// Between two pictures.
+/// The time between two frames.
 const FRAME: Duration = Duration::from_millis(200);
 
 /// From submission to the last end. Two cores need a third of it.
@@ -33,7 +33,7 @@ pub(crate) async fn run(
     batch: Batch,
     watch: &mut Stopwatch,
 ) -> Result<DemoOutcome> {
-    // It was there first: nothing is in its books that it did not see begin.
+    // Started before the batch: it observes every pod from its creation.
     let observer = Observer::start(&stage.clusters(), TEAM, TIMEOUT).await?;
     let jobs: Api<Job> = stage.installation.hub.api(TEAM);
     let mut play = DemoRun::new(&stage.installation.hub);

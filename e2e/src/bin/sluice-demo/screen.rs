@@ -12,7 +12,7 @@ use crate::view::View;
 /// The default width of a terminal.
 const SIZE: (usize, usize) = (24, 80);
 
-/// See the module.
+/// The output of the demo.
 pub(crate) enum Screen {
     /// A table that was drawn with so many lines.
     Terminal { drawn: usize },

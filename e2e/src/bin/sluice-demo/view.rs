@@ -11,7 +11,7 @@ use crate::job_table::{JobRow, JobState};
 /// Lines besides the rows: counts, headings, the number of hidden rows, and the prompt.
 const AROUND: usize = 5;
 
-/// See the module.
+/// The table of one frame.
 pub(crate) struct View<'a> {
     pub(crate) rows: &'a [JobRow],
     pub(crate) after: Duration,

@@ -23,7 +23,7 @@ const FILES: [&str; 3] = ["manager", "worker-1", "worker-2"];
 /// The public image with the shell that the containers of the test run, as `config/samples` name it.
 const PUBLIC_BUSYBOX: &str = "busybox:1.37";
 
-/// See the module.
+/// The three clusters of an installation.
 pub(crate) struct KindClusters {
     kind: PathBuf,
     docker: PathBuf,
@@ -232,7 +232,8 @@ impl KindClusters {
         self.folder.join(format!("{file}.kubeconfig"))
     }
 
-    /// The address of an API server on Docker's network, where pods of the other clusters reach it: Docker resolves the name of the container.
+    /// The address of an API server on Docker's network, where pods of the other clusters reach it: Docker resolves the name of
+    /// the container.
     fn internal_server(&self, file: &str) -> Result<String> {
         let server = server_of(&self.internal_kubeconfig(file)?);
         let name = cluster_name(file);

@@ -1,5 +1,5 @@
-//! A worker of the manager, as config/README.md registers one by hand: a token of the account `sluice-hub`, a kubeconfig with it in a Secret, and a
-//! MultiKueueCluster.
+//! A worker of the manager, as config/README.md registers one by hand: a token of the account `sluice-hub`, a kubeconfig with it
+//! in a Secret, and a MultiKueueCluster.
 
 use anyhow::{Context, Result};
 use e2e::installation::{NAMESPACE, registration};

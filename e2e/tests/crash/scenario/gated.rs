@@ -1,5 +1,5 @@
-//! A Job that would have to preempt on its worker, as far as its manager sees. No agent runs there at first: the clone stays as it was created,
-//! and the scenario plays the scheduler of the worker.
+//! A Job that would have to preempt on its worker, as far as its manager sees. No agent runs there at first: the clone stays as
+//! it was created, and the scenario plays the scheduler of the worker.
 
 use anyhow::{Context, Result};
 use crds::{

@@ -1,4 +1,4 @@
-//! A Job under ExactlyOnce: the Leases are made anew, or no manager renews the grant of the agent while it runs.
+//! A Job under ExactlyOnce: the Leases are recreated, or no manager renews the grant of the agent while it runs.
 
 use anyhow::Result;
 use crds::{meta::is_true, v1beta2::Workload};

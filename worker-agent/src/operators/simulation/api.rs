@@ -17,7 +17,7 @@ pub(super) type LoggedChange = (ObjectId, Option<Arc<Value>>);
 /// The quota of pods.
 const MOST_PODS: usize = 20;
 
-/// See the module.
+/// The simulated API server.
 #[derive(Default)]
 pub(super) struct SimulatedApi {
     pub(super) objects: BTreeMap<ObjectId, Value>,

@@ -22,7 +22,7 @@ pub(super) struct LedgerEntry {
     pub(super) since: Timestamp,
 }
 
-/// See the module.
+/// The simulated Ray heads.
 #[derive(Default)]
 pub(super) struct SimulatedHeads {
     pub(super) ledger: Vec<LedgerEntry>,

@@ -31,7 +31,7 @@ const HANG: SignedDuration = SignedDuration::from_secs(15);
 /// The most requests of an agent at one moment.
 const MOST_REQUESTS: usize = 500;
 
-/// See the module.
+/// The simulated world of an agent.
 pub(super) struct OperatorWorld {
     pub(super) api: SimulatedApi,
     pub(super) heads: SimulatedHeads,

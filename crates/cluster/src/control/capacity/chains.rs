@@ -9,7 +9,7 @@ use crate::control::{
     elastic_chains::chain_key, key_map::KeyMap, key_set::KeySet, workloads::WorkloadChange,
 };
 
-/// See the module.
+/// The chain of each clone that is a slice.
 #[derive(Debug, Default)]
 pub(super) struct SliceChains {
     chains: KeyMap<Key, Key>,

@@ -43,7 +43,7 @@ pub(crate) struct OwnerSearch {
     n_steps: u8,
 }
 
-/// See the module.
+/// The searches for the jobs of objects that got no pods.
 #[derive(Debug, Default)]
 pub(crate) struct RefusedOwners {
     searches: BTreeMap<ObjectName, OwnerSearch>,

@@ -14,7 +14,8 @@ use crate::control::{key_map::KeyMap, outbox::after, pod_failure::PodFailure};
 /// How long a pod may be unschedulable before its clone is evicted.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The same while the autoscaler can still add nodes for it: as long as cluster-autoscaler waits for a node unless configured.
+/// How long it may be unschedulable while the autoscaler can still add nodes for it: as long as cluster-autoscaler waits for a
+/// node unless configured.
 pub(super) const SCALE_UP_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 
 /// Unschedulable pods of clones, by pod. Few pods are in it.

@@ -27,7 +27,7 @@ use super::{
     workloads::{EvictionRequest, Transition, WorkloadChange, WorkloadCommand},
 };
 
-/// See the module.
+/// The variants of each parent.
 #[derive(Debug)]
 pub(crate) struct ConcurrentAdmission {
     /// Gate ConcurrentAdmission.

@@ -32,7 +32,7 @@ use super::{
     workloads::{WorkloadChange, Workloads},
 };
 
-/// See the module.
+/// The gated pods of elastic jobs, by job.
 #[derive(Debug, Default)]
 pub(crate) struct ElasticPods {
     pods: KeyMap<Key, TrackedSlicePod>,

@@ -40,7 +40,7 @@ use super::{
 /// How long a pod may outlive the grace period of its deletion.
 const FORCEFUL_TERMINATION_GRACE: Duration = Duration::from_secs(60);
 
-/// See the module.
+/// The pods that failure recovery watches, and their nodes.
 #[derive(Debug, Default)]
 pub(crate) struct FailureRecovery {
     pods: KeyMap<Key, TrackedTerminatingPod>,

@@ -67,7 +67,7 @@ pub enum ClaimResult {
 /// Plans by worker.
 pub type ConnectionPlans = BTreeMap<Box<str>, ConnectionPlan>;
 
-/// See the module.
+/// The wanted connections to workers, and their state.
 #[derive(Debug, Default)]
 pub(super) struct Connections {
     claims: Claims,

@@ -23,7 +23,7 @@ use crate::control::{
     timers::{Agenda, Reevaluation},
 };
 
-/// See the module.
+/// The drains that annotations of MultiKueueClusters ask for.
 #[derive(Debug, Default)]
 pub(super) struct WorkerDrains {
     asked: KeyMap<Box<str>, Result<WorkerDrain, DrainParseFailure>>,

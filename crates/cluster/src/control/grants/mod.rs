@@ -45,7 +45,7 @@ use super::{
 /// Message of the eviction at the end of a grant.
 const NO_GRANT: &str = "the manager has not renewed the grant of this cluster in time";
 
-/// See the module.
+/// The grants that an agent holds, and what they allow.
 #[derive(Debug)]
 pub(crate) struct AgentGrants {
     namespace: String,

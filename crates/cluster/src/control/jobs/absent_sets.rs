@@ -1,7 +1,7 @@
 //! What reads have shown of sets that are not observed while pods of theirs wait.
 //!
-//! A pod without a gate runs without quota. The watch of sets may be late or broken while that of pods goes on, so a set that is not observed is read
-//! first: only a consistent answer without it releases the pods that had been there long enough by then.
+//! A pod without a gate runs without quota. The watch of sets may be late or broken while that of pods goes on, so a set that is
+//! not observed is read first: only a consistent answer without it releases the pods that had been there long enough by then.
 
 use std::time::Duration;
 

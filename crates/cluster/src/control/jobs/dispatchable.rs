@@ -38,8 +38,8 @@ pub(super) fn refusal(
 /// The controller of the kinds for which upstream has one adapter together.
 const TRAINING_OPERATOR: &str = "kubeflow.org/training-operator";
 
-/// The field of the manager as upstream's messages name it: that of external frameworks with a leading dot, and `spec.managedBy` for every kind
-/// of the training operator, although their field is in `runPolicy`.
+/// The field of the manager as upstream's messages name it: that of external frameworks with a leading dot, and `spec.managedBy`
+/// for every kind of the training operator, although their field is in `runPolicy`.
 fn field_name(kind: &Kind, managed_by: &ManagedBy) -> String {
     let path = managed_by.at.field_path();
     match kind.is_mirrored() {

@@ -17,7 +17,7 @@ use crate::control::{
     workloads::WorkloadCommand,
 };
 
-/// See the module.
+/// The observed kinds of jobs, and the jobs that were deleted together with theirs.
 #[derive(Debug)]
 pub(super) struct KindAvailability {
     /// Observed kinds; with a value those that the cluster does not serve, or does not let us see.

@@ -14,7 +14,7 @@ use runtime::watch::{Change, Key, Unavailable};
 
 use crate::control::{change::for_each_object, context::Context, job_key::JobKey, key_map::KeyMap};
 
-/// See the module.
+/// The objects that pod sets of jobs need.
 #[derive(Debug, Default)]
 pub(super) struct Lookups {
     found: FoundObjects,

@@ -114,7 +114,7 @@ use super::{
 };
 use crate::control::key_map::KeyMap;
 
-/// See the module.
+/// All observed jobs and their Workloads.
 #[derive(Debug)]
 pub(crate) struct Jobs {
     config: JobsConfig,

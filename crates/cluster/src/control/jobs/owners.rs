@@ -28,7 +28,7 @@ pub(super) struct Abandoned<'a> {
     pub(super) gone: Option<String>,
 }
 
-/// See the module.
+/// The Workloads of each job.
 #[derive(Debug)]
 pub(super) struct Owners {
     kinds: Kinds,

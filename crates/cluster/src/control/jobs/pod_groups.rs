@@ -10,7 +10,7 @@ use crate::control::{
     context::Context, job_key::JobKey, key_map::KeyMap, key_set::KeySet, timers::Reevaluation,
 };
 
-/// See the module.
+/// The pods of each group.
 #[derive(Debug, Default)]
 pub(super) struct PodGroups {
     members: KeyMap<Key, KeySet<JobKey>>,

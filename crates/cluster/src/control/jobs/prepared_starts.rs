@@ -27,7 +27,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(200);
 /// The longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// See the module.
+/// The starts in progress, by job.
 #[derive(Debug, Default)]
 pub(super) struct PreparedStarts {
     by_job: BTreeMap<JobKey, PreparedStart>,

@@ -21,7 +21,7 @@ struct Reported {
     at: Timestamp,
 }
 
-/// See the module. A unit is a job or a group of pods.
+/// The last refusal of each unit of work. A unit is a job or a group of pods.
 #[derive(Debug)]
 pub(super) struct Refusals<U> {
     by_unit: KeyMap<U, Reported>,

@@ -13,7 +13,7 @@ use crate::control::{
     outbox::{Purpose, Ticket},
 };
 
-/// See the module.
+/// The jobs with a status that cannot be cleared.
 #[derive(Debug, Default)]
 pub(crate) struct RefusedClears(BTreeSet<JobKey>);
 

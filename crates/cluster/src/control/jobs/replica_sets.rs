@@ -16,7 +16,7 @@ use crate::control::{
     timers::Reevaluation, workloads::WorkloadChange,
 };
 
-/// See the module.
+/// The pods of each set.
 #[derive(Debug, Default)]
 pub(super) struct ReplicaSets {
     members: KeyMap<JobKey, KeySet<JobKey>>,

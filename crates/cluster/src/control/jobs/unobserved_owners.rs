@@ -28,7 +28,7 @@ const READ_LASTS: Duration = Duration::from_secs(600);
 /// The most owners that are remembered.
 const MOST_OWNERS: usize = 16_384;
 
-/// See the module.
+/// Owners of kinds that are not observed, by uid.
 #[derive(Debug, Default)]
 pub(super) struct UnobservedOwners {
     /// By uid.

@@ -9,7 +9,7 @@ use runtime::watch::Key;
 use super::owners::Owners;
 use crate::control::{job_key::JobKey, key_map::KeyMap, outbox::Tracked};
 
-/// See the module. A group has thousands of jobs, and most callers need one: each is looked up when the caller asks for it.
+/// The jobs of a Workload. A group has thousands of jobs, and most callers need one: each is looked up when the caller asks for it.
 #[derive(Clone, Copy)]
 pub(crate) struct WorkloadJobs<'s, 'w> {
     pub(super) jobs: &'s KeyMap<JobKey, Tracked<JobObject>>,
@@ -47,7 +47,7 @@ impl<'s, 'w> WorkloadJobs<'s, 'w> {
         sets.filter(|(_, job)| job.set_size().is_some())
     }
 
-    /// An owner of the Workload. A job that was made anew under the name of an owner is none.
+    /// An owner of the Workload. A job that was recreated under the name of an owner is none.
     fn owner(self, job: &JobKey, uid: &str) -> Option<(&'s JobKey, &'s Arc<JobObject>)> {
         self.get(job).filter(|(_, job)| job.metadata().uid.as_deref() == Some(uid))
     }

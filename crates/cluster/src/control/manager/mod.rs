@@ -70,7 +70,7 @@ use super::{
 /// The namespace with the identity of a cluster.
 const KUBE_SYSTEM: &str = "kube-system";
 
-/// See the module.
+/// The composition of machines of a manager.
 #[derive(Debug)]
 pub struct ManagerControl {
     pub(super) core: Core,

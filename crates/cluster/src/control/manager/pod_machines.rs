@@ -21,7 +21,7 @@ use crate::control::{
     workloads::{WorkloadChange, Workloads},
 };
 
-/// See the module.
+/// The machines of pods in the manager's own cluster.
 #[derive(Debug)]
 pub(super) struct PodMachines {
     pub(super) topologies: NodesAndPods,

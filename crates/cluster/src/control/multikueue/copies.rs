@@ -70,8 +70,8 @@ impl<K> Copies<K> {
 
 impl<K: Resource> Copies<K> {
     /// Records a change. Returns the keys that it concerns. The first list of a connection that is not forbidden is complete: a
-    /// copy that it lacks is gone. `observe_version` gets what the watch shows, with the version, and lacks; it may object to a removal, because the watch lags
-    /// behind the answers.
+    /// copy that it lacks is gone. `observe_version` gets what the watch shows, with the version, and lacks; it may object to a
+    /// removal, because the watch lags behind the answers.
     pub(super) fn observe(
         &mut self,
         change: Change<K>,

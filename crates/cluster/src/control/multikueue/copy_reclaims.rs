@@ -1,8 +1,8 @@
 //! Reclaimable pods of a Workload that was dispatched before (docs/reference/dispatch.md §5).
 //!
-//! The hub's Job may show the counts of an earlier copy, so its own counts do not say which pods have ended. Those of the present copy on the
-//! recorded cluster do. Nothing is reclaimed by the counts of a copy of another epoch or of another Workload, or of one that the hub does not
-//! observe: a Job that was made again may find the copy of the earlier one under its name.
+//! The hub's Job may show the counts of an earlier copy, so its own counts do not say which pods have ended. Those of the present
+//! copy on the recorded cluster do. Nothing is reclaimed by the counts of a copy of another epoch or of another Workload, or of
+//! one that the hub does not observe: a Job that was made again may find the copy of the earlier one under its name.
 
 use ::jobs::{JobObject, reconcile::reclaimable_pods_of_copy};
 use dispatch::{

@@ -1,8 +1,9 @@
 //! Events about jobs that show no end though their Workload has finished (docs/reference/multikueue.md §2.3).
 //!
-//! The end of a job is the status of its copy. If the copy was deleted on the worker before that status was copied, as by a TTL, or was never made, the end
-//! is not known and none is invented: the job keeps the status that it has, as under Kueue, and an Event about it says so. The same holds for a Job that shows
-//! how an earlier copy would have ended: the API server takes no other end.
+//! The end of a job is the status of its copy. If the copy was deleted on the worker before that status was copied, as by a TTL,
+//! or was never made, the end is not known and none is invented: the job keeps the status that it has, as under Kueue, and an
+//! Event about it says so. The same holds for a Job that shows how an earlier copy would have ended: the API server takes no
+//! other end.
 
 use ::jobs::JobObject;
 use crds::names::reasons::JOB_END_UNKNOWN;
@@ -17,8 +18,8 @@ const NO_COPY: &str = "no copy of the job is left";
 /// The copy has ended otherwise than the job will by what it shows.
 const OTHER_END: &str = "its copy has ended otherwise than an earlier one, whose end the job shows";
 
-/// Publishes an Event about each job that has no end and cannot get one from a copy on the recorded worker. `end` is reason and message of
-/// the clone.
+/// Publishes an Event about each job that has no end and cannot get one from a copy on the recorded worker. `end` is reason and
+/// message of the clone.
 pub(super) fn announce_open_jobs(
     workload: EvaluatedWorkload<'_>,
     worker: &Worker,

@@ -14,8 +14,8 @@ use crate::control::{
     workloads::{TrackedWorkload, WorkloadChange, Workloads},
 };
 
-/// The sets that a Workload was a replica of until this change. It may be the last that needs their copies, and the Workload that a copy names,
-/// which deletes it, may be gone before.
+/// The sets that a Workload was a replica of until this change. It may be the last that needs their copies, and the Workload that
+/// a copy names, which deletes it, may be gone before.
 pub(super) fn sets_left(change: &WorkloadChange, jobs: &Jobs) -> Vec<JobKey> {
     let lives = |one: &Arc<Workload>| one.metadata.deletion_timestamp.is_none();
     let newest = change.after.as_ref().or(change.before.as_ref());

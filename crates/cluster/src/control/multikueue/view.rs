@@ -137,7 +137,8 @@ fn hub_jobs((jobs, all_jobs): (&[HubJob<'_>], &Jobs)) -> LocalJob {
     }
 }
 
-/// Whether a job shows no end, and could get one from its copy. That of a set, and of a job that another program runs, is not in its status.
+/// Whether a job shows no end, and could get one from its copy. That of a set, and of a job that another program runs, is not in
+/// its status.
 pub(super) fn shows_no_end(job: &JobObject) -> bool {
     let deleting = job.metadata().deletion_timestamp.is_some();
     job.finished().is_none() && !job.is_skipped() && job.set_size().is_none() && !deleting

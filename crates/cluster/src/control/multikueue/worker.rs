@@ -219,8 +219,8 @@ impl Worker {
     }
 
     /// Records which clone a job names now. Returns the Workloads that this concerns: that clone, the one that it named before, and those
-    /// of the hub's job. The copy of a set of replicas is that of all their Workloads, that of an elastic job is of one of its slices, and a
-    /// copy for another Workload holds the name of a job that was made again.
+    /// of the hub's job. The copy of a set of replicas is that of all their Workloads, that of an elastic job is of one of its
+    /// slices, and a copy for another Workload holds the name of a job that was made again.
     pub(super) fn job_observed(&mut self, key: &JobKey, jobs: &Jobs) -> Vec<Key> {
         let copy = self.jobs.get(key);
         let now = copy.and_then(|tracked| named(key, tracked.object(), jobs.gates()));

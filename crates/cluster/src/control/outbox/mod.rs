@@ -73,7 +73,7 @@ impl From<EventRecord> for Announcements {
     }
 }
 
-/// See the module.
+/// The writes and Events that are decided and not settled.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     writes: Writes,
@@ -142,8 +142,8 @@ impl Outbox {
         self.submit(intent, |purpose, key| Write::merge::<K>(purpose, key, Some("status"), &patch))
     }
 
-    /// The same for an object that is not watched: only the answers to its writes are known, so a write that is refused for
-    /// its version could not be decided again.
+    /// Submits a write of the status of an object that is not watched: only the answers to its writes are known, so a write that
+    /// is refused for its version could not be decided again.
     pub(crate) fn submit_status_of_unwatched<K, S>(
         &mut self,
         intent: Intent,

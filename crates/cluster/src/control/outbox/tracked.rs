@@ -92,7 +92,7 @@ impl<K: Resource> Tracked<K> {
 }
 
 impl<K: Resource + Decode> Tracked<K> {
-    /// The same for an answer that is not decoded yet. The answer to a deletion is a status and is ignored.
+    /// Takes over an answer that is not decoded yet. The answer to a deletion is a status and is ignored.
     pub(crate) fn observe_answer(&mut self, answer: &ApiObject) -> bool {
         self.observe_decoded(decode::<K>(answer))
     }

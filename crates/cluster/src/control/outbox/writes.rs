@@ -173,7 +173,7 @@ impl Writes {
         self.unsettled.doubt(target, observed.unwrap_or(0), waiter);
     }
 
-    /// The same for any copy on a worker.
+    /// Whether a create of any copy on a worker may still be applied.
     pub(crate) fn has_unsettled(&self, cluster: &str) -> bool {
         self.unsettled.objects().any(|target| target.is_copy_on(cluster))
     }
@@ -369,7 +369,7 @@ impl WriteState {
         }
     }
 
-    /// The same for a copy on a worker.
+    /// The progress of a write of a copy on a worker after an answer.
     fn after_copy_answer(&self, answer: &WriteOutcome, now: Timestamp) -> Option<Progress> {
         match answer {
             // What could not be created may be tried again now. Its failures count on.

@@ -12,7 +12,7 @@ use crate::control::{
     outbox::{Stamp, Tracked, decode},
 };
 
-/// See the module.
+/// Objects that Workloads ask with, and the Workloads of each.
 #[derive(Debug)]
 pub(super) struct AskedObjects<K> {
     objects: KeyMap<Key, Tracked<K>>,

@@ -20,7 +20,7 @@ use crate::control::{
     timers::Reevaluation,
 };
 
-/// See the module.
+/// The AdmissionChecks of the provisioning controller.
 #[derive(Debug, Default)]
 pub(super) struct ProvisioningChecks {
     /// Those of this controller.
@@ -66,7 +66,7 @@ impl ProvisioningChecks {
         replaced(&mut self.requests, obstacle)
     }
 
-    /// The same for templates.
+    /// Records whether templates can be observed. Returns whether that changed.
     pub(super) fn templates_observable(&mut self, obstacle: Option<Option<Obstacle>>) -> bool {
         replaced(&mut self.templates, obstacle)
     }

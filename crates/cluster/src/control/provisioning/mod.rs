@@ -1,8 +1,10 @@
-//! Provisioning checks: which ProvisioningRequests exist, what Workloads ask next, and the states of their checks (docs/reference/kueue.md §2.3).
+//! Provisioning checks: which ProvisioningRequests exist, what Workloads ask next, and the states of their checks
+//! (docs/reference/kueue.md §2.3).
 //!
-//! Inputs: AdmissionChecks, ProvisioningRequestConfigs, ProvisioningRequests, PodTemplates, Workloads as they are evaluated. Outputs: the next
-//! states of checks, which go out with the status of the Workload; writes of requests and templates; conditions `Active`. What follows is
-//! decided by the crate `provisioning`. Nothing is remembered over a restart. An agent runs it for one check that is no object.
+//! Inputs: AdmissionChecks, ProvisioningRequestConfigs, ProvisioningRequests, PodTemplates, Workloads as they are evaluated.
+//! Outputs: the next states of checks, which go out with the status of the Workload; writes of requests and templates; conditions
+//! `Active`. What follows is decided by the crate `provisioning`. Nothing is remembered over a restart. An agent runs it for one
+//! check that is no object.
 //!
 //! | file | concept |
 //! |---|---|
@@ -44,7 +46,7 @@ const REQUESTS: &str = "provisioningrequests.autoscaling.x-k8s.io/v1";
 /// The resource of templates, in messages.
 const TEMPLATES: &str = "podtemplates";
 
-/// See the module.
+/// The checks, the ProvisioningRequests and the templates, as they were observed.
 #[derive(Debug)]
 pub(crate) struct Provisioning {
     /// Requests of evicted Workloads are deleted (gate CleanupProvisioningRequestsOnEviction).

@@ -67,7 +67,7 @@ impl<K> AsMut<Tracked<K>> for TrackedQueue<K> {
     }
 }
 
-/// See the module.
+/// The observed queues, flavors and cohorts, with their statuses.
 #[derive(Debug, Default)]
 pub(crate) struct Queues {
     /// Specs of all flavors, for starting jobs.
@@ -111,7 +111,8 @@ impl Queues {
         differs
     }
 
-    /// Whether a flavor is bound to other clusters than before. Asked before [`Self::observe_flavor`], which replaces what it compares with.
+    /// Whether a flavor is bound to other clusters than before. Asked before [`Self::observe_flavor`], which replaces what it
+    /// compares with.
     pub(crate) fn is_rebound(&self, name: &str, object: Option<&ResourceFlavor>) -> bool {
         let before = self.resource_flavors.get(name).map(|known| &**known.object());
         let bound = |flavor: Option<&ResourceFlavor>| flavor.and_then(index::bound_clusters);

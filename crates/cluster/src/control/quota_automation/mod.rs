@@ -65,7 +65,7 @@ pub(crate) struct HubQueue<'a> {
     pub(crate) local_queues: Vec<&'a Key>,
 }
 
-/// See the module.
+/// The queues of the workers that quotas follow.
 #[derive(Debug, Default)]
 pub(crate) struct QuotaAutomation {
     workers: KeyMap<Box<str>, WorkerQueues>,

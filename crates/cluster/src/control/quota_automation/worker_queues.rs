@@ -46,7 +46,7 @@ impl<K: Ord + Clone, V> WorkerObjects<K, V> {
     }
 }
 
-/// See the module. What was observed before a disconnection stays until the next list.
+/// The queues of one worker, and its last report. What was observed before a disconnection stays until the next list.
 #[derive(Debug, Default)]
 pub(super) struct WorkerQueues {
     cluster_queues: WorkerObjects<Box<str>, ResourceTotals>,

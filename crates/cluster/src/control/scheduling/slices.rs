@@ -1,7 +1,8 @@
 //! Slices of elastic jobs: a replaced slice finishes once the API shows that the new one holds quota.
 //!
 //! Both objects say so, after a restart as before; nothing is remembered. If the write fails it is tried again, and
-//! meanwhile quota counts the new slice only. One that runs on a worker stays until the new one is admitted there. Source: docs/reference/kueue.md §4.8 step 13, §4.13.
+//! meanwhile quota counts the new slice only. One that runs on a worker stays until the new one is admitted there. Source:
+//! docs/reference/kueue.md §4.8 step 13, §4.13.
 
 use engine::{Engine, ids::WorkloadId};
 

@@ -14,7 +14,7 @@ use crate::control::workloads::{
     EvictionRequest, PendingMessage, Preemption, ReservedQuota, TrackedWorkload, Workloads,
 };
 
-/// See the module.
+/// The consequence of an entry of a cycle.
 pub(super) enum Verdict {
     Reserve(ReservedQuota),
     Preempt(Vec<(WorkloadId, EvictionRequest)>, PendingMessage),

@@ -5,7 +5,8 @@ use super::{
     *,
 };
 
-/// A manager with a Job of this epoch and a copy of it in which so many pods have succeeded. The Job shows one, which may be that of an earlier copy.
+/// A manager with a Job of this epoch and a copy of it in which so many pods have succeeded. The Job shows one, which may be that
+/// of an earlier copy.
 fn dispatched(epoch: &str, in_copy: u32) -> ManagerControl {
     dispatched_with(epoch, in_copy, |_, _| true)
 }

@@ -1,4 +1,5 @@
-//! Jobs of `multiKueue.externalFrameworks`: copied to a worker and back, and otherwise another program's (docs/reference/multikueue.md §2.7).
+//! Jobs of `multiKueue.externalFrameworks`: copied to a worker and back, and otherwise another program's
+//! (docs/reference/multikueue.md §2.7).
 
 use jiff::ToSpan;
 

@@ -34,7 +34,7 @@ pub enum Reevaluation {
     Cohorts,
     /// Conditions of MultiKueueClusters and AdmissionChecks, and whether reports count.
     Clusters,
-    /// The same of one MultiKueueCluster, and of AdmissionChecks.
+    /// Conditions of one MultiKueueCluster, and of AdmissionChecks.
     Cluster(Box<str>),
     /// Conditions of AdmissionChecks of the provisioning controller.
     ProvisioningChecks,
@@ -44,8 +44,8 @@ pub enum Reevaluation {
     LabelKeysOf(Box<str>),
     /// The nodes of an agent's cluster.
     Capacity,
-    /// Capacity reports, an agent's own or the copies on the hub, and kinds that stay unavailable. They are looked at in each decision; this
-    /// only wakes.
+    /// Capacity reports, an agent's own or the copies on the hub, and kinds that stay unavailable. They are looked at in each
+    /// decision; this only wakes.
     Report,
     /// The quota of ClusterQueues that follows their workers. It keeps its own time; this only wakes.
     ManagerQuota,

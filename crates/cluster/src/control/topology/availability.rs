@@ -10,7 +10,7 @@ use runtime::watch::{Change, Key, Unavailable};
 use super::{watched_node::WatchedNode, watched_pod::WatchedPod};
 use crate::control::observed::Observed;
 
-/// See the module.
+/// The availability of nodes and pods to the watch.
 #[derive(Debug, Default)]
 pub(super) struct Availability {
     nodes: bool,

@@ -14,7 +14,7 @@ use runtime::watch::Key;
 use super::{watched_node::WatchedNode, watched_pod::PodUsage};
 use crate::control::{key_map::KeyMap, key_set::KeySet};
 
-/// See the module.
+/// The usage of each node that no topology assignment accounts for.
 #[derive(Debug, Default)]
 pub(super) struct ForeignUsage {
     nodes: KeyMap<Box<str>, UsedNode>,

@@ -1,9 +1,10 @@
 //! For how long a pod counts as one that is about to leave its node.
 //!
-//! A deleted pod has its grace period to end, and its deletion timestamp is the end of that. Heads wait for pods that leave, so a pod counts
-//! only while its end is near: a grace period may be a day, and the kubelet of a node that hangs ends no pod at all. A pod of an
-//! evicted Workload that is not deleted yet has as long after the release of the quota: the controller of the job deletes it, and that may
-//! be stopped. Outside of these times a pod is foreign usage like any other (docs/reference/kueue.md §4.11).
+//! A deleted pod has its grace period to end, and its deletion timestamp is the end of that. Heads wait for pods that leave, so a
+//! pod counts only while its end is near: a grace period may be a day, and the kubelet of a node that hangs ends no pod at all. A
+//! pod of an evicted Workload that is not deleted yet has as long after the release of the quota: the controller of the job
+//! deletes it, and that may be stopped. Outside of these times a pod is foreign usage like any other (docs/reference/kueue.md
+//! §4.11).
 
 use jiff::{SignedDuration, Timestamp};
 

@@ -68,7 +68,7 @@ use super::{
     workloads::{WorkloadChange, Workloads},
 };
 
-/// See the module.
+/// The nodes and pods of the manager's own cluster.
 #[derive(Debug, Default)]
 pub(crate) struct NodesAndPods {
     gates: NodeReplacementGates,

@@ -57,7 +57,7 @@ pub(super) enum NodeHealth {
     Undecided,
     /// Pods of the Workload that run there keep it; others cannot be bound there.
     Failing,
-    /// The same, and at this time it has failed.
+    /// Pods of the Workload that run there keep it until this time: then it has failed.
     FailingUntil(Timestamp),
     /// It has failed.
     Failed,

@@ -21,7 +21,7 @@ use crate::control::{
     outbox::{Stamp, version},
 };
 
-/// See the module.
+/// The pods with a topology request, by Workload.
 #[derive(Debug, Default)]
 pub(super) struct TopologyPods {
     pods: KeyMap<Key, TrackedPod>,

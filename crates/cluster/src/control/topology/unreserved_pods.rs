@@ -44,7 +44,7 @@ use crate::control::{
     workloads::{TrackedWorkload, WorkloadChange, WorkloadPhase, Workloads},
 };
 
-/// See the module.
+/// The bound pods that no reservation accounts for.
 #[derive(Debug, Default)]
 pub(super) struct UnreservedPods {
     /// Variants by their parent: pods name the parent.

@@ -34,7 +34,7 @@ enum CountedAs {
     Unadmitted(UnadmittedLabels),
 }
 
-/// See the module.
+/// The numbers that metrics of Workloads are made from.
 #[derive(Debug, Default)]
 pub(crate) struct WorkloadNumbers {
     labels: WorkloadLabelRules,
@@ -48,7 +48,7 @@ impl WorkloadNumbers {
         Self { labels, ..Self::default() }
     }
 
-    /// Measures a change of a Workload, and counts it anew.
+    /// Measures a change of a Workload, and counts it again.
     pub(crate) fn workload_changed(
         &mut self,
         change: &WorkloadChange,

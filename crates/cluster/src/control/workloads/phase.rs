@@ -14,7 +14,7 @@ use crds::{
     names::conditions::{ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED},
 };
 
-/// See the module.
+/// The phase that the conditions of a Workload stand for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WorkloadPhase {
     /// Without quota.

@@ -15,7 +15,7 @@ const EXPLAIN_PERIOD: Duration = Duration::from_secs(5);
 /// The least time between two periods that are cut short.
 const CUT_SHORT_ONCE_IN: Duration = Duration::from_secs(30);
 
-/// See the module.
+/// The period in which the reason of one Workload is not written again.
 #[derive(Debug, Default)]
 pub(super) struct ReasonPeriod {
     ends: Option<Timestamp>,

@@ -43,12 +43,12 @@ impl StopPolicy {
         }
     }
 
-    /// The same for a LocalQueue that does not exist.
+    /// This policy with a LocalQueue that does not exist.
     pub(crate) fn without_local_queue(self) -> Self {
         Self { local_queue: QueueStop::Absent, ..self }
     }
 
-    /// The same for a ClusterQueue that does not exist.
+    /// This policy with a ClusterQueue that does not exist.
     pub(crate) fn without_cluster_queue(self) -> Self {
         Self { cluster_queue: QueueStop::Absent, ..self }
     }

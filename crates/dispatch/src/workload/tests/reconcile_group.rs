@@ -1,4 +1,5 @@
-//! The rows of docs/reference/multikueue.md §2.3, and the hazards of docs/reference/multikueue.md §2.15 that are decided here, by their numbers.
+//! The rows of docs/reference/multikueue.md §2.3, and the hazards of docs/reference/multikueue.md §2.15 that are decided here, by
+//! their numbers.
 
 use super::check;
 

@@ -1,10 +1,11 @@
 //! One Workload, a hub and its workers on a virtual clock, with injected faults.
 //!
 //! Calls wait until they are delivered, in any order, and their answers may be lost. Watch events arrive late but in
-//! order per cluster, also later than the answers to calls. Connections end and return, with or without a list; the hub's process restarts at any
-//! time, and what the next process sees of the hub may be older than what the former one wrote. A connection that ends applies or drops its calls, but does not delay them. On a half-open connection the calls
-//! are given up without an answer and may be applied as long as no later read was answered. The bookkeeping of creates is
-//! [`UnsettledCreates`], as in the manager. Agents admit, refuse, evict, run and stop at any time.
+//! order per cluster, also later than the answers to calls. Connections end and return, with or without a list; the hub's process
+//! restarts at any time, and what the next process sees of the hub may be older than what the former one wrote. A connection that
+//! ends applies or drops its calls, but does not delay them. On a half-open connection the calls are given up without an answer
+//! and may be applied as long as no later read was answered. The bookkeeping of creates is [`UnsettledCreates`], as in the
+//! manager. Agents admit, refuse, evict, run and stop at any time.
 //!
 //! A Workload that requires its checkpoint is recorded on one cluster only: the write that raises the epoch names the next one.
 //! Two clusters never run pods at the same time, except for one that was lost for `worker_lost_timeout`. After the

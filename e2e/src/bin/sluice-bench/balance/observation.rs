@@ -77,7 +77,7 @@ impl ObservedJob {
         Some(started.saturating_duration_since(self.submitted?))
     }
 
-    /// When its pods ran, for the picture.
+    /// When its pods ran, for the SVG.
     pub(super) fn span(&self) -> Option<(Instant, Instant)> {
         let begin = self.running.values().min().copied()?;
         Some((begin, self.ended.values().max().copied().unwrap_or(begin)))

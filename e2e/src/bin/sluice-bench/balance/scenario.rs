@@ -9,7 +9,7 @@ use serde::Deserialize;
 /// The largest shift of an arrival, in seconds.
 const JITTER: f64 = 0.5;
 
-/// See the module.
+/// The worker clusters and the jobs of a run.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Scenario {
     pub(super) clusters: Vec<ScenarioCluster>,

@@ -1,7 +1,8 @@
 //! The image of kind's nodes, made here: `kind create cluster` then needs no registry.
 //!
 //! A node is Debian's systemd, containerd and runc of unpacked packages, the files of kind's own module, kubeadm, and the images
-//! that kubeadm starts: the lab's programs and CoreDNS. The archive is kept in the machine's cache under a key of all of its inputs. kind/README.md says what it lacks.
+//! that kubeadm starts: the lab's programs and CoreDNS. The archive is kept in the machine's cache under a key of all of its
+//! inputs. kind/README.md says what it lacks.
 //!
 //! | module | concept |
 //! |---|---|

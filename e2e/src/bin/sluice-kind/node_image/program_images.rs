@@ -1,4 +1,5 @@
-//! The images that kubeadm names, made of the lab's programs with the C libraries of the node and of CoreDNS, and that of the network of pods.
+//! The images that kubeadm names, made of the lab's programs with the C libraries of the node and of CoreDNS, and that of the
+//! network of pods.
 
 use std::fs;
 use std::path::{Path, PathBuf};

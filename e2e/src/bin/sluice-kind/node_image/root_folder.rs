@@ -1,4 +1,5 @@
-//! The file system of a node, as the Dockerfile of kind's module makes it, out of unpacked packages: what their scripts would do is done here.
+//! The file system of a node, as the Dockerfile of kind's module makes it, out of unpacked packages: what their scripts would do
+//! is done here.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};

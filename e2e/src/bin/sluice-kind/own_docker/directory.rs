@@ -19,7 +19,7 @@ const OWNER: &str = "owner.json";
 /// More daemons than run at once on any machine.
 const MOST: usize = 100;
 
-/// See the module.
+/// The directory of a daemon.
 pub(super) struct DaemonDirectory {
     path: PathBuf,
     /// Locked while the value lives.

@@ -1,7 +1,7 @@
 //! Process 1 of a daemon's namespaces: it prepares them, starts the daemon, and runs the command.
 //!
-//! `/run` is a new file system. What the daemon writes to `/etc` and `/opt` goes to layers in its directory: a key in `/etc/docker`, folders
-//! of containerd in `/opt`.
+//! `/run` is a new file system. What the daemon writes to `/etc` and `/opt` goes to layers in its directory: a key in
+//! `/etc/docker`, folders of containerd in `/opt`.
 
 use std::ffi::OsString;
 use std::fs;

@@ -44,7 +44,7 @@ pub(super) enum PlayedLog {
     Unreached,
 }
 
-/// See the module. Cheap to clone.
+/// A cluster that answers by path. Cheap to clone.
 #[derive(Clone, Default)]
 pub(super) struct PlayedCluster(Arc<PlayedState>);
 
