@@ -42,7 +42,13 @@ impl PlayedParts {
     }
 
     fn make(&self, arguments: &[&str]) -> Result<Output> {
+        self.make_requiring("", arguments)
+    }
+
+    /// With parts that must run.
+    fn make_requiring(&self, parts: &str, arguments: &[&str]) -> Result<Output> {
         let mut make = Command::new("make");
+        make.env("REQUIRED_PARTS", parts);
         let home = self.0.path().display();
         make.current_dir(root()).args(arguments);
         make.arg(format!("TARGET={home}")).arg(format!("CARGO={home}/cargo"));
@@ -146,5 +152,28 @@ fn a_docker_that_ends_below_the_clusters_is_a_failure() -> Result<()> {
     ensure!(played.make(&["kind-up"])?.status.success());
     played.ends("debug/sluice-kind", "error: no room", 1)?;
     ensure!(!played.make(&["kind-up"])?.status.success());
+    Ok(())
+}
+
+#[test]
+fn a_required_part_that_is_skipped_is_a_failure() -> Result<()> {
+    let played = PlayedParts::new()?;
+    let without_kind = |parts: &str| played.make_requiring(parts, &["test-real", "KIND=no"]);
+    ensure!(without_kind("real nodes,real Ray")?.status.success());
+    for part in ["clusters of kind", "nodes"] {
+        let output = without_kind(&format!("real nodes,{part}"))?;
+        let line = format!("make test-real: \"{part}\" of REQUIRED_PARTS has not run");
+        ensure!(!output.status.success() && said(&output).contains(&line), "{}", said(&output));
+    }
+    Ok(())
+}
+
+#[test]
+fn a_part_with_an_end_that_cannot_be_noted_is_a_failure() -> Result<()> {
+    let played = PlayedParts::new()?;
+    fs::create_dir(played.0.path().join("real-parts.tsv"))?;
+    let output = played.make(&["test-real-nodes"])?;
+    let line = "part \"real nodes\": its end, ran, is not noted in ";
+    ensure!(!output.status.success() && said(&output).contains(line), "{}", said(&output));
     Ok(())
 }
