@@ -13,7 +13,6 @@ use cache::command;
 
 use super::daemon::{self, ADDRESS};
 use super::namespaces::exit_code;
-use crate::skipped;
 
 /// The hidden subcommand of `sluice-kind`.
 pub(super) const SUBCOMMAND: &str = "docker-inside";
@@ -34,9 +33,8 @@ pub(crate) struct DockerInside {
 
 impl DockerInside {
     pub(crate) fn run(self) -> Result<ExitCode> {
-        if let Err(error) = started(&self.directory) {
-            return Ok(skipped(&format!("Docker's daemon cannot be started: {error:#}")));
-        }
+        // A failure: the machine has all that a daemon is known to need.
+        started(&self.directory).context("Docker's daemon cannot be started")?;
         let [program, arguments @ ..] = &self.command[..] else { return Ok(ExitCode::SUCCESS) };
         let mut command = Command::new(program);
         for name in OTHERS {

@@ -9,6 +9,7 @@
 //! | module | concept |
 //! |---|---|
 //! | [`requirements`] | what a daemon needs and the machine lacks |
+//! | [`overlay`] | whether the file system of its directory takes the daemon's layers |
 //! | [`directory`] | the directory of a daemon, and what outlives its processes |
 //! | [`kernel_settings`] | settings that a kubelet changes for the whole machine |
 //! | [`namespaces`] | the process outside, which waits and cleans |
@@ -27,6 +28,7 @@ pub(crate) mod inside;
 mod kernel_settings;
 pub(crate) mod lean_runtime;
 mod namespaces;
+mod overlay;
 mod requirements;
 
 use std::ffi::OsString;
@@ -73,7 +75,9 @@ impl WithDocker {
         let of_image = if self.own_node_image { node_image::lacking() } else { None };
         of_image.or_else(|| {
             let dead = dead?;
-            requirements::lacking().map(|lacking| format!("{dead}; {lacking}"))
+            let lacking = requirements::lacking()
+                .or_else(|| overlay::lacking(daemons_of_user().ok()?.path()));
+            lacking.map(|lacking| format!("{dead}; {lacking}"))
         })
     }
 }
