@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use lab::real_nodes::init::KERNEL_SETTINGS;
@@ -9,6 +10,12 @@ use lab::real_nodes::init::KERNEL_SETTINGS;
 /// Files that are compared as they are. Mounts are those of this process.
 const FILES: [&str; 3] =
     ["/proc/net/route", "/proc/self/mountinfo", "/proc/sys/net/ipv4/ip_forward"];
+
+/// How long a change of another program may last.
+const PASSING: Duration = Duration::from_secs(5);
+
+/// Between two looks.
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
 /// A line per interface: its name, a colon and counters.
 const INTERFACES: &str = "/proc/net/dev";
@@ -31,11 +38,26 @@ impl HostState {
         Self(files)
     }
 
-    /// Nothing has changed since.
+    /// Nothing has changed since, but for what other programs of the machine change for a moment.
     ///
     /// # Errors
-    /// If something has.
+    /// If something has, and stays so for some seconds.
     pub fn ensure_unchanged(&self) -> Result<()> {
+        self.unchanged_within(PASSING)
+    }
+
+    fn unchanged_within(&self, time: Duration) -> Result<()> {
+        let begun = Instant::now();
+        loop {
+            let compared = self.compare();
+            if compared.is_ok() || begun.elapsed() >= time {
+                return compared;
+            }
+            std::thread::sleep(LOOK_AGAIN);
+        }
+    }
+
+    fn compare(&self) -> Result<()> {
         let now = Self::now();
         for (path, before) in &self.0 {
             let after = now.0.get(path);
@@ -63,7 +85,7 @@ mod tests {
         assert!(now.ensure_unchanged().is_ok());
         let mut other = now;
         other.0.insert(INTERFACES.to_owned(), "lo veth1".to_owned());
-        let said = other.ensure_unchanged().unwrap_err().to_string();
+        let said = other.unchanged_within(Duration::ZERO).unwrap_err().to_string();
         assert!(said.starts_with("/proc/net/dev was\nlo veth1\n"), "{said}");
     }
 }
