@@ -119,6 +119,20 @@ async fn a_program_that_exits_early_is_reported_with_its_log_and_removed() -> Re
     Ok(())
 }
 
+#[tokio::test]
+async fn real_nodes_on_a_machine_that_lacks_something_start_nothing() -> Result<()> {
+    let home = tempfile::tempdir()?;
+    let mut up = tool(home.path());
+    // Without any program of the machine.
+    let output = up.env("PATH", home.path()).args(["up", "--real-nodes"]).output().await?;
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let lacking = ["real nodes need root", "real nodes need ip (Debian package iproute2)"];
+    let is_said = lacking.iter().any(|one| said.contains(one));
+    assert!(!output.status.success() && is_said, "{said}");
+    assert_eq!(run(home.path(), &["status"]).await?.trim(), "no labs");
+    Ok(())
+}
+
 fn taints(node: &Node) -> Vec<&str> {
     let taints = node.spec.iter().flat_map(|spec| spec.taints.iter().flatten());
     taints.map(|taint| taint.key.as_str()).collect()

@@ -52,8 +52,8 @@ impl CgroupHierarchy {
         self.controllers.iter().any(|one| one == controller)
     }
 
-    /// Creates a group and those above it.
-    fn create(&self, group: &str) -> std::io::Result<()> {
+    /// Creates a group and those above it. `made` gets those that were not there.
+    fn create(&self, group: &str, made: &mut Vec<PathBuf>) -> std::io::Result<()> {
         let mut path = self.mount.clone();
         for part in group.split('/') {
             if self.unified {
@@ -62,10 +62,9 @@ impl CgroupHierarchy {
             let above = path.clone();
             path.push(part);
             match std::fs::create_dir(&path) {
-                Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
-                    return Err(error);
-                }
-                _ => {}
+                Ok(()) => made.push(path.clone()),
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
             }
             if self.has("cpuset") && !self.unified {
                 inherit_cpuset(&above, &path)?;
@@ -140,17 +139,23 @@ pub fn of_lab(directory: &Path) -> String {
     format!("{ABOVE}/{name}-{digits}")
 }
 
-/// Creates a group in every hierarchy.
+/// Creates a group in every hierarchy, or in none.
 ///
 /// # Errors
 /// If a hierarchy refuses it.
 pub fn create(group: &str) -> Result<(), CgroupError> {
-    for hierarchy in mounted()? {
-        hierarchy.create(group).map_err(|source| CgroupError {
-            operation: "create",
-            path: hierarchy.mount.join(group),
-            source,
-        })?;
+    create_in(&mounted()?, group)
+}
+
+fn create_in(hierarchies: &[CgroupHierarchy], group: &str) -> Result<(), CgroupError> {
+    let mut made = Vec::new();
+    for hierarchy in hierarchies {
+        if let Err(source) = hierarchy.create(group, &mut made) {
+            // The error says why there is no group; a group that is in use meanwhile stays.
+            made.iter().rev().for_each(|path| drop(std::fs::remove_dir(path)));
+            let path = hierarchy.mount.join(group);
+            return Err(CgroupError { operation: "create", path, source });
+        }
     }
     Ok(())
 }
@@ -247,6 +252,26 @@ cgroup2 /sys/fs/cgroup/unified cgroup2 rw,relatime 0 0
             refused(BUSY)
         );
         assert!(refused(13).starts_with("Permission denied"), "{}", refused(13));
+    }
+
+    /// A hierarchy of version 2 in a folder, of which the first group passes nothing on: its file is missing.
+    #[test]
+    fn a_group_that_one_hierarchy_refuses_is_left_in_none() {
+        let machine = tempfile::tempdir().unwrap();
+        let [one, two] = ["cpu", "unified"].map(|name| machine.path().join(name));
+        std::fs::create_dir_all(one.join("sluice-lab/other")).unwrap();
+        std::fs::create_dir(&two).unwrap();
+        std::fs::write(two.join("cgroup.controllers"), "").unwrap();
+        let mounts =
+            format!("c {} cgroup rw,cpu 0 0\nc {} cgroup2 rw 0 0\n", one.display(), two.display());
+        let refused = create_in(&hierarchies(&mounts, |_| String::new()), "sluice-lab/x/node");
+        let said = refused.unwrap_err().to_string();
+        assert!(
+            said.starts_with(&format!("create control group {}/sluice-lab/x", two.display())),
+            "{said}"
+        );
+        assert!(!one.join("sluice-lab/x").exists(), "a group is left");
+        assert!(one.join("sluice-lab/other").exists() && !two.join("sluice-lab").exists());
     }
 
     #[test]
