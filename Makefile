@@ -127,7 +127,8 @@ test-real-clusters: build
 	  $(CARGO) test --workspace --locked --test real_pods --no-run && \
 	  $(TARGET)/debug/sluice-kind with-docker --own-node-image -- $(MAKE) --no-print-directory kind-short'
 
-# What `test-real-clusters` runs with a Docker: one that ends meanwhile is a failure. The clusters are deleted after a failed test as well.
+# What `test-real-clusters` runs with a Docker: one that ends meanwhile is a failure. The clusters are deleted after a failed test as well. The test
+# installs, and registers the workers by `sluice-kind register`, as `kind-test` does.
 kind-short:
 	@$(TARGET)/debug/sluice-kind up --own-node-image --single-nodes
 	@$(TARGET)/debug/sluice-kind load --debug && $(TARGET)/debug/sluice-kind test; \

@@ -100,7 +100,8 @@ impl PlayedPrograms {
 
 /// Notes the clusters that the test gets.
 const CARGO: &str = "#!/bin/sh\necho \"cargo $*\" >>HOME/calls\n\
-    echo \"$SLUICE_E2E_KUBECONFIGS $SLUICE_E2E_SERVERS\" >>HOME/calls\n";
+    echo \"$SLUICE_E2E_KUBECONFIGS $SLUICE_E2E_SERVERS\" >>HOME/calls\n\
+    echo \"registered by $SLUICE_E2E_REGISTER\" >>HOME/calls\n";
 
 fn write_program(path: &Path, text: &str) -> Result<()> {
     fs::write(path, text)?;
@@ -194,10 +195,12 @@ fn clusters_are_made_loaded_tested_and_deleted_in_order() -> Result<()> {
 
     let output = played.run(&["test"])?;
     ensure!(output.status.success(), "{}", said(&output));
+    let registers = format!("registered by {}", program("sluice-kind")?.display());
     let tested = [
         "cargo test --workspace --locked --test real_pods -- --ignored",
         "~/target/kind/manager.kubeconfig:~/target/kind/worker-1.kubeconfig:~/target/kind/worker-2.kubeconfig \
          https://sluice-worker-1-control-plane:6443,https://sluice-worker-2-control-plane:6443",
+        &registers,
     ];
     let calls = played.calls()?;
     ensure!(calls == tested, "{calls:?}");

@@ -33,6 +33,9 @@ const PAUSE: Duration = Duration::from_secs(1);
 const BETWEEN_CREATES: Duration = Duration::from_millis(100);
 
 /// The Job of the test.
+/// Names a program that registers the workers, as `sluice-kind register` does.
+const REGISTER: &str = "SLUICE_E2E_REGISTER";
+
 const JOB: &str = "train";
 
 /// The Lease of the managers, as the configuration file names it.
@@ -69,11 +72,9 @@ async fn installed_and_used(clusters: &TestClusters) -> Result<()> {
         until_all_run(worker, "sluice-agent").await?;
     }
     until_all_run(hub, "sluice-manager").await?;
-    for (worker, server) in workers.iter().zip(&clusters.given.servers) {
-        register(clusters, worker, server).await?;
-    }
     until_webhooks_answer(hub).await?;
     as_written(hub, "kubectl apply --server-side -k config/samples/multikueue").await?;
+    register_all(clusters).await?;
     until_active(hub, workers).await?;
 
     let worker = job_runs_on(hub, workers).await?;
@@ -160,6 +161,20 @@ async fn until_refused(hub: &Cluster) -> Result<()> {
 async fn register(clusters: &TestClusters, worker: &Cluster, server: &str) -> Result<()> {
     let command = "kubectl create token sluice-hub -n kueue-system --duration=720h";
     let token = as_written(worker, command).await?;
+/// Registers the workers, by the program that `SLUICE_E2E_REGISTER` names, or else by hand.
+async fn register_all(clusters: &TestClusters) -> Result<()> {
+    if let Some(program) = std::env::var_os(REGISTER).filter(|program| !program.is_empty()) {
+        let ended = Command::new(&program).arg("register").status().await;
+        let ended = ended.with_context(|| format!("running {}", program.display()))?;
+        ensure!(ended.success(), "{} register: {ended}", program.display());
+        return Ok(());
+    }
+    for (worker, server) in clusters.workers().iter().zip(&clusters.given.servers) {
+        register(clusters, worker, server).await?;
+    }
+    Ok(())
+}
+
     let kubeconfig = kubeconfig::with_token(worker.kubeconfig()?, token.trim());
     let kubeconfig = kubeconfig::render(&kubeconfig::at_server(kubeconfig, server))?;
     let name = worker.name();

@@ -184,6 +184,8 @@ impl KindClusters {
         let mut command = Command::new(cargo);
         command.current_dir(root()).env("SLUICE_E2E_KUBECONFIGS", kubeconfigs);
         command.env("SLUICE_E2E_SERVERS", servers);
+        // Workers are registered as people register them: by `kind-register`.
+        command.env("SLUICE_E2E_REGISTER", std::env::current_exe().context("this program")?);
         // The features of all members, as every other build has them.
         let test = ["test", "--workspace", "--locked", "--test", "real_pods", "--", "--ignored"];
         let status = command.args(test).status().context("running cargo test")?;
