@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use crds::{
     meta,
-    v1beta2::{MultiKueueCluster, ResourceFlavor, Workload},
+    v1beta2::{MultiKueueCluster, ResourceFlavor},
 };
 use e2e::installation::{NAMESPACE, TIMEOUT, root};
 use e2e::objects::job_is;
@@ -18,13 +18,14 @@ use kube::api::{ListParams, PostParams};
 use kube::{Api, ResourceExt};
 use lab::kubeconfig;
 use lab::real_nodes::configuration::BUSYBOX_IMAGE;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::{
     process::Command,
     time::{sleep, timeout},
 };
 
 use crate::clusters::{STARTED, TEAM, TestClusters};
+use crate::samples;
 
 /// The pause before the logs are read again.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -82,7 +83,7 @@ async fn installed_and_used(clusters: &TestClusters) -> Result<()> {
     logs_come_back(clusters).await?;
     leader_is_deleted(hub).await?;
     job_ends(hub, worker).await?;
-    pending_workload_is_listed(hub).await?;
+    samples::are_run(hub).await?;
     until_all_run(hub, "sluice-manager").await?;
     ensure_sound(hub).await?;
     for worker in workers {
@@ -289,27 +290,6 @@ async fn until_two_run(worker: &Cluster) -> Result<Vec<String>> {
     let pods: Api<Pod> = worker.api(TEAM);
     let pods = worker.until_all(&pods, "", "two run", 2 * TIMEOUT, run).await?;
     Ok(pods.iter().map(ResourceExt::name_any).collect())
-}
-
-/// The API server asks the pods of the manager about pending Workloads.
-async fn pending_workload_is_listed(hub: &Cluster) -> Result<()> {
-    let sample = root().join("config/samples/multikueue/jobs/too-large.yaml");
-    let sample = sample.display().to_string();
-    hub.kubectl(&["apply", "--server-side", "-f", &sample]).await?;
-    let workloads: Api<Workload> = hub.api(TEAM);
-    let refused = |all: &[Workload]| {
-        all.iter().any(|one| {
-            one.name_any().starts_with("job-too-large")
-                && meta::find(&one.status.conditions, "QuotaReserved")
-                    .is_some_and(|one| one.status == "False")
-        })
-    };
-    hub.until_all(&workloads, "", "too-large has no room", TIMEOUT, refused).await?;
-    let path =
-        format!("/apis/visibility.kueue.x-k8s.io/v1beta2/clusterqueues/{TEAM}/pendingworkloads");
-    let list: Value = serde_json::from_str(&hub.kubectl(&["get", "--raw", &path]).await?)?;
-    ensure!(list["items"].as_array().is_some_and(|items| items.len() == 1), "{list}");
-    Ok(())
 }
 
 /// All pods of the namespace are ready, no container has started twice, and the rights of their account sufficed.

@@ -6,3 +6,4 @@
 
 mod clusters;
 mod installation;
+mod samples;
