@@ -3,6 +3,7 @@
 //! | module | concept |
 //! |---|---|
 //! | [`audit_log`] | the requests of the programs |
+//! | [`cluster_cases`] | what is tested on any manager with two workers |
 //! | [`fault_matrix`] | each part of a dispatching installation fails in each phase of a job |
 //! | [`fault_run`] | two managers under load, with faults |
 //! | [`garbage_collector`] | when Kubernetes collects objects of Kueue's kinds |
@@ -18,6 +19,7 @@
 //! | `listed_pods` | the pods of a Workload as the manager lists them |
 
 pub mod audit_log;
+pub mod cluster_cases;
 pub mod fault_matrix;
 pub mod fault_run;
 pub mod garbage_collector;

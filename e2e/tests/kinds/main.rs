@@ -4,6 +4,7 @@
 //!
 //! | module | scenarios |
 //! |---|---|
+//! | `cluster_cases` | what is tested on any manager with two workers |
 //! | `crd_deleted` | the CRD of a kind is deleted while its jobs run |
 //! | `deployments` | pods of a Deployment, queued one by one |
 //! | `dispatched_pods` | a pod and a group of pods that run on a worker |
@@ -17,6 +18,7 @@
 //! | `stateful_sets` | a set with one Workload for all its pods |
 //! | `served_later` | a kind that a cluster does not serve at first |
 
+mod cluster_cases;
 mod crd_deleted;
 mod deployments;
 mod dispatched_pods;

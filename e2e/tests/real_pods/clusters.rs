@@ -61,7 +61,7 @@ impl TestClusters {
         &self.given.workers
     }
 
-    fn all(&self) -> impl Iterator<Item = &Cluster> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Cluster> {
         [self.hub()].into_iter().chain(self.workers())
     }
 

@@ -25,7 +25,7 @@ use tokio::{
 };
 
 use crate::clusters::{STARTED, TEAM, TestClusters};
-use crate::samples;
+use crate::{cases, samples};
 
 /// The pause before the logs are read again.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -33,10 +33,10 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// The pause between creates while a replica stops.
 const BETWEEN_CREATES: Duration = Duration::from_millis(100);
 
-/// The Job of the test.
 /// Names a program that registers the workers, as `sluice-kind register` does.
 const REGISTER: &str = "SLUICE_E2E_REGISTER";
 
+/// The Job of the test.
 const JOB: &str = "train";
 
 /// The Lease of the managers, as the configuration file names it.
@@ -74,8 +74,8 @@ async fn installed_and_used(clusters: &TestClusters) -> Result<()> {
     }
     until_all_run(hub, "sluice-manager").await?;
     until_webhooks_answer(hub).await?;
-    as_written(hub, "kubectl apply --server-side -k config/samples/multikueue").await?;
     register_all(clusters).await?;
+    as_written(hub, "kubectl apply --server-side -k config/samples/multikueue").await?;
     until_active(hub, workers).await?;
 
     let worker = job_runs_on(hub, workers).await?;
@@ -90,7 +90,10 @@ async fn installed_and_used(clusters: &TestClusters) -> Result<()> {
         until_all_run(worker, "sluice-agent").await?;
         ensure_sound(worker).await?;
     }
-    Ok(())
+    cases::enable_pods(hub).await?;
+    until_all_run(hub, "sluice-manager").await?;
+    until_webhooks_answer(hub).await?;
+    cases::run_all(clusters).await
 }
 
 /// Runs a command of config/README.md, which starts in the repository.
@@ -158,10 +161,6 @@ async fn until_refused(hub: &Cluster) -> Result<()> {
     }
 }
 
-/// Registers a worker by hand: a token, a kubeconfig with it, and the Secret on the manager.
-async fn register(clusters: &TestClusters, worker: &Cluster, server: &str) -> Result<()> {
-    let command = "kubectl create token sluice-hub -n kueue-system --duration=720h";
-    let token = as_written(worker, command).await?;
 /// Registers the workers, by the program that `SLUICE_E2E_REGISTER` names, or else by hand.
 async fn register_all(clusters: &TestClusters) -> Result<()> {
     if let Some(program) = std::env::var_os(REGISTER).filter(|program| !program.is_empty()) {
@@ -176,6 +175,10 @@ async fn register_all(clusters: &TestClusters) -> Result<()> {
     Ok(())
 }
 
+/// Registers a worker by hand: a token, a kubeconfig with it, and the Secret on the manager.
+async fn register(clusters: &TestClusters, worker: &Cluster, server: &str) -> Result<()> {
+    let command = "kubectl create token sluice-hub -n kueue-system --duration=720h";
+    let token = as_written(worker, command).await?;
     let kubeconfig = kubeconfig::with_token(worker.kubeconfig()?, token.trim());
     let kubeconfig = kubeconfig::render(&kubeconfig::at_server(kubeconfig, server))?;
     let name = worker.name();

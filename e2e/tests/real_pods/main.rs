@@ -4,6 +4,7 @@
 //! inotify instances that the kernel allows a user by default. As there, `make test-real` runs it, where real nodes can run.
 //! `make test-clusters` runs it on the clusters that `SLUICE_E2E_KUBECONFIGS` names, which need no real nodes of a lab.
 
+mod cases;
 mod clusters;
 mod installation;
 mod samples;

@@ -1,0 +1,165 @@
+//! Where a case runs, and what it waits for there.
+
+use anyhow::{Context, Result, ensure};
+use crds::v1beta2::Workload;
+use futures::future::select_all;
+use harness::{Cluster, Judgement, Observer, RunVerdict, annotation};
+use k8s_openapi::api::batch::v1::{Job, JobCondition};
+use k8s_openapi::api::core::v1::Pod;
+use kube::Api;
+use lab::real_nodes::configuration::BUSYBOX_IMAGE;
+use serde_json::{Value, json};
+
+use crate::installation::TIMEOUT;
+use crate::objects;
+
+/// What a pod of a case requests: a small node that runs a control plane, too, has a fraction of a cpu left.
+const CPU: &str = "20m";
+
+/// The workers, as every installation of tests names them.
+pub(super) const WORKERS: [&str; 2] = ["worker-1", "worker-2"];
+
+/// Where the pods of a case run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CaseNodes {
+    /// On the nodes that the workers have.
+    OfClusters,
+    /// On played nodes, which the case gets.
+    Played,
+}
+
+/// A namespace in a manager cluster and its two workers.
+pub struct CasePlace<'a> {
+    /// The manager cluster.
+    pub hub: &'a Cluster,
+    /// Its workers.
+    pub workers: &'a [Cluster],
+    /// The namespace, which all clusters have.
+    pub namespace: &'a str,
+    /// The ledger of the namespace.
+    pub observer: &'a Observer,
+    /// Where pods run.
+    pub nodes: CaseNodes,
+}
+
+impl CasePlace<'_> {
+    /// Quota for so many pods at once on both workers.
+    pub(super) async fn queue(&self, pods: usize) -> Result<()> {
+        let cpu = format!("{}m", 20 * pods);
+        match self.nodes {
+            CaseNodes::OfClusters => objects::queue(self.hub, self.namespace, &cpu, &WORKERS).await,
+            CaseNodes::Played => {
+                for worker in self.workers {
+                    worker.add_nodes(&objects::own_nodes(self.namespace, 1, "1")).await?;
+                }
+                objects::own_queue(self.hub, self.namespace, &cpu, &WORKERS).await
+            }
+        }
+    }
+
+    /// Submits an object to the manager.
+    pub(super) async fn submit(&self, object: &Value) -> Result<()> {
+        Ok(self.hub.apply(&object.to_string(), self.namespace).await?)
+    }
+
+    /// The worker where so many pods of a Job run, once they do.
+    pub(super) async fn until_running(&self, job: &str, pods: usize) -> Result<&Cluster> {
+        let waits = self.workers.iter().map(|worker| {
+            let running = self.until_running_on(worker, job, pods);
+            Box::pin(async move { running.await.map(|()| worker) })
+        });
+        select_all(waits).await.0
+    }
+
+    /// Waits until so many pods of a Job run on a worker.
+    pub(super) async fn until_running_on(
+        &self,
+        worker: &Cluster,
+        job: &str,
+        pods: usize,
+    ) -> Result<()> {
+        let labels = format!("batch.kubernetes.io/job-name={job}");
+        let run = |all: &[Pod]| {
+            let phases = all.iter().filter_map(|pod| pod.status.as_ref()?.phase.as_deref());
+            phases.filter(|phase| *phase == "Running").count() == pods
+        };
+        let all: Api<Pod> = worker.api(self.namespace);
+        worker.until_all(&all, &labels, &format!("{pods} run"), 2 * TIMEOUT, run).await?;
+        Ok(())
+    }
+
+    /// A Job of the manager, once it has this condition, and the condition.
+    pub(super) async fn until_ended(&self, job: &str, end: &str) -> Result<(Job, JobCondition)> {
+        let condition = |job: &Job| {
+            let mut all = job.status.iter().flat_map(|status| status.conditions.iter().flatten());
+            all.find(|one| one.type_ == end && one.status == "True").cloned()
+        };
+        let (jobs, what): (Api<Job>, _) = (self.hub.api(self.namespace), format!("is {end}"));
+        let ended = |job: &Job| condition(job).is_some();
+        let job = self.hub.until(&jobs, job, &what, 2 * TIMEOUT, ended).await?;
+        let condition = condition(&job).context("the condition")?;
+        Ok((job, condition))
+    }
+
+    /// Waits until no worker has a pod, a Job or a clone in the namespace.
+    pub(super) async fn until_nothing_is_left(&self) -> Result<()> {
+        for worker in self.workers {
+            self.until_no_pod_is_left(worker).await?;
+            let jobs: Api<Job> = worker.api(self.namespace);
+            worker.until_all(&jobs, "", "no job is left", TIMEOUT, <[Job]>::is_empty).await?;
+            let clones: Api<Workload> = worker.api(self.namespace);
+            worker
+                .until_all(&clones, "", "no clone is left", TIMEOUT, <[Workload]>::is_empty)
+                .await?;
+        }
+        Ok(())
+    }
+
+    /// Waits until a worker has no pod in the namespace.
+    pub(super) async fn until_no_pod_is_left(&self, worker: &Cluster) -> Result<()> {
+        let pods: Api<Pod> = worker.api(self.namespace);
+        worker.until_all(&pods, "", "no pod is left", TIMEOUT, <[Pod]>::is_empty).await?;
+        Ok(())
+    }
+
+    /// The observer saw the Job run once, with so many pods.
+    pub(super) async fn ensure_once(&self, job: &str, pods: usize) -> Result<()> {
+        let judgement: Judgement = self.observer.judge(job, pods, TIMEOUT).await?;
+        ensure!(judgement.verdict == RunVerdict::Once, "{judgement}");
+        Ok(())
+    }
+}
+
+/// A Job of pods that succeed after so many seconds.
+pub(super) fn job(name: &str, pods: usize, seconds: u32) -> Value {
+    let mut job = objects::job(name, pods, CPU, seconds);
+    // The webhook may not know the new queue yet.
+    job["spec"]["managedBy"] = json!("kueue.x-k8s.io/multikueue");
+    job["spec"]["backoffLimit"] = json!(0);
+    let spec = &mut job["spec"]["template"]["spec"];
+    become_container(spec, &format!("exec sleep {seconds}"));
+    job
+}
+
+/// The Job's pods end with this exit code.
+pub(super) fn ending_with(mut job: Value, code: u32) -> Value {
+    let template = &mut job["spec"]["template"];
+    template["metadata"]["annotations"][annotation::EXIT_CODE] = json!(code.to_string());
+    become_container(&mut template["spec"], &format!("sleep 1; exit {code}"));
+    job
+}
+
+/// A pod that succeeds after so many seconds.
+pub(super) fn pod(name: &str, seconds: u32) -> Value {
+    let mut pod = objects::pod(name, "queue", seconds);
+    become_container(&mut pod["spec"], &format!("exec sleep {seconds}"));
+    pod
+}
+
+/// Gives a pod a container that real nodes run; played ones look at its annotations. A shell without a handler does not see SIGTERM.
+fn become_container(spec: &mut Value, script: &str) {
+    spec["terminationGracePeriodSeconds"] = json!(1);
+    spec["containers"][0]["image"] = json!(BUSYBOX_IMAGE);
+    spec["containers"][0]["command"] = json!(["sh", "-c", script]);
+    spec["containers"][0]["resources"]["requests"] = json!({"cpu": CPU});
+}

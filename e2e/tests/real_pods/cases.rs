@@ -1,0 +1,84 @@
+//! What is tested on any manager with two workers (`e2e::cluster_cases`), on the nodes of these clusters, all cases at once.
+
+use anyhow::{Result, ensure};
+use e2e::cluster_cases::{CaseNodes, CasePlace, ClusterCase};
+use e2e::installation::NAMESPACE;
+use futures::future::join_all;
+use harness::{Cluster, Observer, make_namespace};
+use serde_json::json;
+
+use crate::clusters::{STARTED, TestClusters};
+
+/// The ConfigMap of the manager, and its key.
+const CONFIGURATION: (&str, &str) = ("kueue-manager-config", "controller_manager_config.yaml");
+
+/// Turns pods on in the configuration file and restarts the manager, which reads it at start.
+pub(crate) async fn enable_pods(hub: &Cluster) -> Result<()> {
+    let (name, key) = CONFIGURATION;
+    let path = format!("jsonpath={{.data.{}}}", key.replace('.', "\\."));
+    let file = hub.kubectl(&["get", "configmap", name, "-n", NAMESPACE, "-o", &path]).await?;
+    let with_pods = file.replacen("  - batch/job\n", "  - batch/job\n  - pod\n", 1);
+    ensure!(with_pods != file, "the frameworks are not found in {file}");
+    let patch = json!({"data": {key: with_pods}}).to_string();
+    hub.kubectl(&["patch", "configmap", name, "-n", NAMESPACE, "--type=merge", "-p", &patch])
+        .await?;
+    // A rollout would need room for one more replica, which a small node may not have.
+    let pods = ["delete", "pods", "-n", NAMESPACE, "--timeout=180s"];
+    hub.kubectl(&[&pods[..], &["-l", "app.kubernetes.io/component=manager"]].concat()).await?;
+    Ok(())
+}
+
+/// Runs all of them, and deletes what they made.
+pub(crate) async fn run_all(clusters: &TestClusters) -> Result<()> {
+    let cases = ClusterCase::ALL.map(|case| run(clusters, case));
+    join_all(cases).await.into_iter().collect()
+}
+
+async fn run(clusters: &TestClusters, case: ClusterCase) -> Result<()> {
+    let all: Vec<Cluster> = clusters.all().cloned().collect();
+    let ended = observed(&all, case).await;
+    if let Err(error) = &ended {
+        // Only one of several is the error of the test.
+        eprintln!("{error:#}");
+    }
+    ended.and(delete(&all, case.name()).await)
+}
+
+async fn observed(all: &[Cluster], case: ClusterCase) -> Result<()> {
+    for cluster in all {
+        make_namespace(cluster, case.name()).await?;
+    }
+    let observer = Observer::start(all, case.name(), STARTED).await?;
+    let place = CasePlace {
+        hub: &all[0],
+        workers: &all[1..],
+        namespace: case.name(),
+        observer: &observer,
+        nodes: CaseNodes::OfClusters,
+    };
+    case.run(&place).await
+}
+
+/// Deletes jobs first, then what they use, while the manager lets them go.
+async fn delete(all: &[Cluster], name: &str) -> Result<()> {
+    const KINDS: [&str; 6] = [
+        "clusterqueue",
+        "admissioncheck",
+        "multikueueconfig",
+        "dispatchpolicy",
+        "resourceflavor",
+        "workloadpriorityclass",
+    ];
+    let delete = ["delete", "--ignore-not-found", "--timeout=180s"];
+    let hub = &all[0];
+    hub.kubectl(&[&delete[..], &["jobs,pods", "--all", "-n", name]].concat()).await?;
+    let objects = KINDS.map(|kind| format!("{kind}/{name}"));
+    let objects = objects.each_ref().map(String::as_str);
+    let namespace = format!("namespace/{name}");
+    hub.kubectl(&[&delete[..], &[&namespace]].concat()).await?;
+    hub.kubectl(&[&delete[..], &objects].concat()).await?;
+    for worker in &all[1..] {
+        worker.kubectl(&[&delete[..], &[&namespace]].concat()).await?;
+    }
+    Ok(())
+}
