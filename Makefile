@@ -134,7 +134,7 @@ kind-short:
 	@$(TARGET)/debug/sluice-kind load --debug && $(TARGET)/debug/sluice-kind test; \
 	  tested=$$?; $(TARGET)/debug/sluice-kind down && exit $$tested
 
-# The installation in pods, the samples and the cases of `make test` that need no lab, on the three clusters whose kubeconfigs SLUICE_E2E_KUBECONFIGS names. kind/README.md says more.
+# The installation in pods, the samples and the cases of `make test` that need no lab, on the three clusters that SLUICE_E2E_KUBECONFIGS names by their kubeconfigs. kind/README.md says more.
 test-clusters:
 	@test -n "$(SLUICE_E2E_KUBECONFIGS)" || { echo "SLUICE_E2E_KUBECONFIGS is not set: manager:worker-1:worker-2"; exit 1; }
 	$(CARGO) test --workspace --locked --test real_pods -- --ignored
