@@ -1,4 +1,5 @@
-//! A RayJob that the agent of its worker operates: it makes the cluster, submits the job to the head over HTTP, and follows it.
+//! A RayJob that the agent of its worker operates: it makes the cluster, submits the job to the head over HTTP or lets a pod submit it, and follows
+//! it.
 
 use anyhow::{Context, Result, ensure};
 use serde_json::json;
@@ -9,11 +10,21 @@ use crate::head::JOB;
 #[tokio::test]
 #[ignore = "make test-real"]
 async fn a_ray_job_of_the_agent_succeeds() -> Result<()> {
-    let fixture = RayFixture::open("ray_job").await?;
+    succeeds("ray_job", "HTTPMode").await
+}
+
+#[tokio::test]
+#[ignore = "make test-real"]
+async fn a_ray_job_that_a_pod_of_the_agent_submits_succeeds() -> Result<()> {
+    succeeds("ray_by_pod", "K8sJobMode").await
+}
+
+async fn succeeds(test: &str, submission: &str) -> Result<()> {
+    let fixture = RayFixture::open(test).await?;
     let job = json!({
         "apiVersion": "ray.io/v1", "kind": "RayJob", "metadata": in_queue("train"),
         "spec": {
-            "submissionMode": "HTTPMode", "entrypoint": JOB, "shutdownAfterJobFinishes": true,
+            "submissionMode": submission, "entrypoint": JOB, "shutdownAfterJobFinishes": true,
             "rayClusterSpec": cluster_spec(),
         },
     });
@@ -24,7 +35,10 @@ async fn a_ray_job_of_the_agent_succeeds() -> Result<()> {
         fixture.until_status(("RayJob", "train"), "jobDeploymentStatus", "Complete").await?;
     let status = ended.data.get("status").context("a status")?;
     ensure!(status["jobStatus"] == "SUCCEEDED", "{status}");
-    // The cluster goes with the end of the job.
-    fixture.until_no_pod_is_left().await?;
-    fixture.delete("RayJob", "train").await
+    if submission == "HTTPMode" {
+        // The cluster goes with the end of the job. The pod that submitted goes with the RayJob.
+        fixture.until_no_pod_is_left().await?;
+    }
+    fixture.delete("RayJob", "train").await?;
+    fixture.until_no_pod_is_left().await
 }
