@@ -7,18 +7,18 @@
 //! ```
 //! A batch has something of every source that has anything, so that a worker which floods or flaps delays another source by no more
 //! than a batch. Half of it is for the own cluster, whatever the number of workers. A full queue blocks the senders of its own source
-//! alone. The inputs of one source stay in their order.
+//! alone. The inputs of one source stay in their order. The queue of a worker that was given up goes with its last input.
 
 use std::{
     collections::BTreeMap,
     fmt,
     future::poll_fn,
-    sync::Arc,
+    sync::{Arc, Weak},
     task::{Context, Poll},
     time::Instant,
 };
 
-use cluster::control::{AgentInput, ManagerInput};
+use cluster::control::{AgentInput, ManagerInput, WorkerInput};
 use tokio::{
     sync::mpsc::{
         Receiver, Sender, UnboundedReceiver, UnboundedSender, channel, unbounded_channel,
@@ -40,7 +40,7 @@ const HALF_BATCH: usize = MAX_BATCH / 2;
 
 /// Where an input comes from.
 ///
-/// Contract: the answer depends on the input alone. Inputs of one source are observed in the order in which they were sent.
+/// Contract: the answers depend on the input alone. Inputs of one source are observed in the order in which they were sent.
 ///
 /// ```ignore
 /// impl InputSource for AgentInput {
@@ -50,6 +50,11 @@ const HALF_BATCH: usize = MAX_BATCH / 2;
 pub trait InputSource: Send + 'static {
     /// The name of a worker; `None` for the own cluster.
     fn worker(&self) -> Option<&str>;
+
+    /// Whether its worker sends nothing more, unless it comes back.
+    fn is_last(&self) -> bool {
+        false
+    }
 }
 
 impl InputSource for ManagerInput {
@@ -58,6 +63,10 @@ impl InputSource for ManagerInput {
             Self::Worker(name, _) => Some(name),
             _ => None,
         }
+    }
+
+    fn is_last(&self) -> bool {
+        matches!(self, Self::Worker(_, WorkerInput::GivenUp))
     }
 }
 
@@ -82,14 +91,17 @@ pub(crate) struct QueuedInput<I> {
 
 type Queue<I> = Receiver<QueuedInput<I>>;
 
+/// The queue of a worker, with the name of the worker.
+type WorkerQueue<I> = (Box<str>, Queue<I>);
+
 /// Where inputs are sent. Cheap to clone.
 pub struct Inputs<I>(Arc<Senders<I>>);
 
 struct Senders<I> {
     hub: Sender<QueuedInput<I>>,
-    /// Those of every worker that has sent anything.
+    /// Those of every worker that has sent anything and was not given up.
     workers: parking_lot::RwLock<BTreeMap<Box<str>, Sender<QueuedInput<I>>>>,
-    opened: UnboundedSender<Queue<I>>,
+    opened: UnboundedSender<WorkerQueue<I>>,
 }
 
 impl<I> Clone for Inputs<I> {
@@ -136,7 +148,7 @@ impl<I: InputSource> Inputs<I> {
         let open = || {
             let (sender, queue) = channel(WORKER_BACKLOG);
             // Without control the sender finds its queue closed.
-            let _ = self.0.opened.send(queue);
+            let _ = self.0.opened.send((name.into(), queue));
             sender
         };
         workers.entry(name.into()).or_insert_with(open).clone()
@@ -146,8 +158,10 @@ impl<I: InputSource> Inputs<I> {
 /// The queues of all sources.
 pub struct InputQueues<I> {
     hub: Queue<I>,
-    workers: Vec<Queue<I>>,
-    opened: UnboundedReceiver<Queue<I>>,
+    workers: Vec<WorkerQueue<I>>,
+    opened: UnboundedReceiver<WorkerQueue<I>>,
+    /// Weak: the last of the senders ends the loop.
+    senders: Weak<Senders<I>>,
     /// The worker that the next turn begins with.
     first: usize,
 }
@@ -163,12 +177,18 @@ impl<I> fmt::Debug for InputQueues<I> {
 pub fn inputs<I>() -> (Inputs<I>, InputQueues<I>) {
     let (hub, queue) = channel(HUB_BACKLOG);
     let (opened, queues) = unbounded_channel();
-    let senders = Senders { hub, workers: parking_lot::RwLock::default(), opened };
-    let queues = InputQueues { hub: queue, workers: Vec::new(), opened: queues, first: 0 };
-    (Inputs(Arc::new(senders)), queues)
+    let senders = Arc::new(Senders { hub, workers: parking_lot::RwLock::default(), opened });
+    let queues = InputQueues {
+        hub: queue,
+        workers: Vec::new(),
+        opened: queues,
+        senders: Arc::downgrade(&senders),
+        first: 0,
+    };
+    (Inputs(senders), queues)
 }
 
-impl<I> InputQueues<I> {
+impl<I: InputSource> InputQueues<I> {
     /// Waits for inputs. An empty batch means that every sender is gone. Nothing is lost if the future is dropped.
     pub(crate) async fn next_batch(&mut self) -> Vec<QueuedInput<I>> {
         // The budget of a task would end a turn after some of the sources.
@@ -199,7 +219,26 @@ impl<I> InputQueues<I> {
             self.poll_hub(cx, &mut batch);
             self.poll_turn(cx, (quota, MAX_BATCH), &mut batch);
         }
+        self.close(&batch);
         Poll::Ready(batch)
+    }
+
+    /// Closes the queues of workers with their last input in this batch.
+    fn close(&mut self, batch: &[QueuedInput<I>]) {
+        let last = batch.iter().filter(|one| one.input.is_last());
+        for name in last.filter_map(|one| one.input.worker()) {
+            let Some(place) = self.workers.iter().position(|(worker, _)| **worker == *name) else {
+                continue;
+            };
+            let Some(senders) = self.senders.upgrade() else { return };
+            let mut open = senders.workers.write();
+            // A worker that came back keeps its queue: in another one its inputs could overtake those that wait.
+            let used = open.get(name).is_some_and(|sender| sender.strong_count() > 1);
+            if !used && self.workers[place].1.is_empty() {
+                open.remove(name);
+                self.workers.remove(place);
+            }
+        }
     }
 
     /// Takes inputs of the own cluster, up to half of a batch. Returns whether any of its senders is left.
@@ -224,7 +263,7 @@ impl<I> InputQueues<I> {
             if limit == 0 {
                 return true;
             }
-            let taken = self.workers[place].poll_recv_many(cx, batch, limit);
+            let taken = self.workers[place].1.poll_recv_many(cx, batch, limit);
             open |= taken != Poll::Ready(0);
         }
         self.first = (self.first + 1) % n_workers.max(1);
@@ -255,7 +294,14 @@ mod tests {
         fn worker(&self) -> Option<&str> {
             self.0
         }
+
+        fn is_last(&self) -> bool {
+            self.1 == LAST
+        }
     }
+
+    /// The number of the last input of a worker.
+    const LAST: usize = usize::MAX;
 
     /// Sends so many inputs of a source as fast as its queue takes them.
     fn flood(inputs: &Inputs<Numbered>, worker: Option<&'static str>, n_inputs: usize) {
@@ -352,5 +398,32 @@ mod tests {
         }
         assert_eq!(n_of_hub, HUB_BACKLOG);
         assert!(n_of_workers >= HUB_BACKLOG, "{n_of_workers}");
+    }
+
+    #[tokio::test]
+    async fn a_worker_that_was_given_up_has_no_queue() {
+        let (inputs, mut queues) = inputs();
+        let send = |worker, number| {
+            inputs.try_send(Numbered(Some(worker), number)).expect("there is room");
+        };
+        let open = |queues: &InputQueues<Numbered>| {
+            let senders: Vec<_> = inputs.0.workers.read().keys().cloned().collect();
+            let names: Vec<_> = queues.workers.iter().map(|(name, _)| name.clone()).collect();
+            assert_eq!(senders, names);
+            names.len()
+        };
+        ["a", "b"].into_iter().for_each(|worker| send(worker, 0));
+        send("a", LAST);
+        assert_eq!(queues.next_inputs().await.len(), 3);
+        assert_eq!(open(&queues), 1);
+        // It comes back before its end is observed.
+        send("b", LAST);
+        send("b", 1);
+        assert_eq!(queues.next_inputs().await.len(), 2);
+        send("a", 1);
+        send("b", 2);
+        let batch = queues.next_inputs().await;
+        assert!(batch.contains(&Numbered(Some("a"), 1)) && batch.len() == 2, "{batch:?}");
+        assert_eq!(open(&queues), 2);
     }
 }
