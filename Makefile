@@ -177,6 +177,7 @@ bench: programs
 	$(TARGET)/debug/sluice-bench cluster --programs $(TARGET)/release --out $(TARGET)/bench
 	$(TARGET)/debug/sluice-bench pods --programs $(TARGET)/release --out $(TARGET)/bench
 	$(TARGET)/debug/sluice-bench operators --programs $(TARGET)/release --out $(TARGET)/bench
+	$(TARGET)/debug/sluice-bench fleet --programs $(TARGET)/release --out $(TARGET)/bench
 	$(TARGET)/debug/sluice-bench faults --programs $(TARGET)/release --out $(TARGET)/bench
 	$(TARGET)/debug/sluice-bench matrix
 	$(TARGET)/debug/sluice-bench balance --programs $(TARGET)/release --out $(TARGET)/bench --runs $(BALANCE_RUNS)

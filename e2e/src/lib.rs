@@ -2,10 +2,12 @@
 //!
 //! | module | concept |
 //! |---|---|
+//! | [`api_double`] | API servers in memory, for more clusters than a machine has room for |
 //! | [`audit_log`] | the requests of the programs |
 //! | [`cluster_cases`] | what is tested on any manager with two workers |
 //! | [`fault_matrix`] | each part of a dispatching installation fails in each phase of a job |
 //! | [`fault_run`] | two managers under load, with faults |
+//! | [`fleet`] | a manager with hundreds of workers, all of them doubles |
 //! | [`garbage_collector`] | when Kubernetes collects objects of Kueue's kinds |
 //! | [`host_state`] | what nodes, daemons and labs leave as it is on their machine |
 //! | [`installation`] | a complete installation on a lab: manifests, managers, agents, workers |
@@ -18,10 +20,12 @@
 //! | [`waits`] | what many tests wait for |
 //! | `listed_pods` | the pods of a Workload as the manager lists them |
 
+pub mod api_double;
 pub mod audit_log;
 pub mod cluster_cases;
 pub mod fault_matrix;
 pub mod fault_run;
+pub mod fleet;
 pub mod garbage_collector;
 pub mod host_state;
 pub mod installation;

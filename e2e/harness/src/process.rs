@@ -127,9 +127,14 @@ impl Launch {
 
     /// Starts the program. Its output goes to a log in the lab's directory. It ends with this process.
     pub fn start(self, lab: &TestLab) -> Result<Process, ProcessError> {
+        self.start_in(&lab.state().directory)
+    }
+
+    /// The same without a lab, with the log in this directory.
+    pub fn start_in(self, directory: &Path) -> Result<Process, ProcessError> {
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let log = lab.state().directory.join(format!("{}-{number}.log", self.program));
+        let log = directory.join(format!("{}-{number}.log", self.program));
         let failed = |operation| {
             let program = self.program.clone();
             move |source| ProcessError::System { operation, program, source }

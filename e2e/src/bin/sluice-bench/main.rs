@@ -6,6 +6,7 @@
 //! * [`pods`]: plain pods and groups of pods in one cluster.
 //! * [`faults`]: two managers under load, with faults.
 //! * [`operators`]: RayClusters that the agent operates.
+//! * [`fleet`]: hundreds of workers that are doubles: rates of status, memory, reconnection.
 //! * [`matrix`]: each part fails in each phase of a dispatched Job.
 //!
 //! Times are those of watch events in this process, not timestamps of objects. The results are tables and JSON files with a key
@@ -19,6 +20,7 @@ mod dispatch;
 mod environment;
 mod faults;
 mod figures;
+mod fleet;
 mod matrix;
 mod operators;
 mod pods;
@@ -54,6 +56,8 @@ enum BenchPart {
     Faults(faults::FaultOptions),
     /// RayClusters that the agent operates.
     Operators(operators::OperatorOptions),
+    /// Hundreds of workers that are doubles.
+    Fleet(fleet::FleetOptions),
     /// Each part fails in each phase of a dispatched Job.
     Matrix(matrix::MatrixOptions),
 }
@@ -107,6 +111,7 @@ async fn run(part: BenchPart) -> Result<()> {
         BenchPart::Pods(options) => pods::run(&options).await,
         BenchPart::Faults(options) => faults::run(&options).await,
         BenchPart::Operators(options) => operators::run(&options).await,
+        BenchPart::Fleet(options) => fleet::run(&options).await,
         BenchPart::Matrix(options) => matrix::run(&options).await,
     }
 }

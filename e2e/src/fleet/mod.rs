@@ -1,0 +1,163 @@
+//! A manager with hundreds of workers: the shipped program against API servers in memory ([`crate::api_double`]).
+//!
+//! The hub is a double as well: etcd and API server of one control plane would be measured instead of the manager. Nothing
+//! admits but the manager and the agents of the workers, which are doubles too ([`agents`]): an agent admits what its worker
+//! is given, starts its Jobs, and reports its room as `sluice-agent` does.
+//!
+//! 1. Jobs are submitted at once, and each runs on some worker.
+//! 2. Statuses of running Jobs change on the workers, at a given rate, until the hub shows all of them.
+//! 3. The manager is killed and started again: all workers have their watches, and one more Job is dispatched.
+
+mod agents;
+mod hub;
+mod measure;
+mod program;
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use anyhow::Result;
+use harness::secs;
+use lab::identity;
+
+use crate::api_double::{ApiDouble, DoubleCluster};
+
+/// For each of the steps.
+const WITHIN: Duration = secs(1800);
+
+/// The Jobs of every double.
+pub(crate) const JOBS: &str = "batch/jobs";
+/// The Workloads of every double.
+pub(crate) const WORKLOADS: &str = "kueue.x-k8s.io/workloads";
+/// The reports of workers.
+pub(crate) const REPORTS: &str = "sluice.dev/clustercapacities";
+
+/// What a worker serves.
+const SERVED: [&str; 5] = [JOBS, WORKLOADS, REPORTS, "/namespaces", "coordination.k8s.io/leases"];
+
+/// What the manager watches on each worker.
+const WATCHED: [&str; 3] = [JOBS, WORKLOADS, REPORTS];
+
+/// How large the fleet is, and what it does.
+#[derive(Clone, Debug)]
+pub struct AgentFleetPlan {
+    /// Workers with an agent each.
+    pub agents: usize,
+    /// Jobs, of one pod each.
+    pub workloads: usize,
+    /// Jobs of which the status changes; at most all of them.
+    pub changes: usize,
+    /// Changes per second that are offered.
+    pub per_second: u32,
+    /// The folder of the manager, if not that of the running program.
+    pub programs: Option<PathBuf>,
+}
+
+/// What was measured.
+#[derive(Clone, Copy, Debug)]
+pub struct AgentFleetReport {
+    /// Jobs per second from the submission of all to the status of the last on the hub.
+    pub dispatched_per_second: f64,
+    /// Changes of status per second from the first on a worker to the last on the hub.
+    pub statuses_per_second: f64,
+    /// The time from a change on a worker to the hub, at most.
+    pub slowest_status: Duration,
+    /// Resident memory of the manager while all Jobs run.
+    pub resident_bytes: u64,
+    /// The same once it runs again after its end.
+    pub restarted_bytes: u64,
+    /// CPU seconds of the manager until all Jobs ran, and during the changes of status.
+    pub cpu_seconds: (f64, f64),
+    /// From the start of a new manager until all workers are watched and a Job is dispatched.
+    pub reconnected: Duration,
+    /// Workers that run something.
+    pub used_workers: usize,
+}
+
+/// The doubles of a fleet. Agents end with it.
+pub(crate) struct AgentFleet {
+    pub(crate) double: ApiDouble,
+    pub(crate) hub: Arc<DoubleCluster>,
+    pub(crate) workers: Vec<Arc<DoubleCluster>>,
+    agents: tokio::task::JoinSet<()>,
+}
+
+impl AgentFleet {
+    async fn start(agents: usize, quota: usize) -> Result<Self> {
+        let double = ApiDouble::start().await?;
+        let hub = double.add("hub", &[]);
+        hub::furnish(&hub, quota)?;
+        let mut fleet =
+            Self { double, hub, workers: Vec::new(), agents: tokio::task::JoinSet::new() };
+        for number in 1..=agents {
+            let worker = fleet.double.add(&format!("worker-{number}"), &SERVED);
+            agents::furnish(&worker, quota)?;
+            hub::register(&fleet.hub, worker.name(), &fleet.double.kubeconfig(worker.name()))?;
+            fleet.agents.spawn(agents::run(Arc::clone(&worker), quota));
+            fleet.workers.push(worker);
+        }
+        hub::configure(&fleet.hub, &fleet.workers)?;
+        Ok(fleet)
+    }
+
+    /// Whether the manager watches everything on every worker.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.workers.iter().all(|worker| WATCHED.iter().all(|one| worker.open_watches(one) > 0))
+    }
+
+    /// Whether nothing is watched on any worker.
+    pub(crate) fn is_deserted(&self) -> bool {
+        self.workers.iter().all(|worker| WATCHED.iter().all(|one| worker.open_watches(one) == 0))
+    }
+}
+
+/// Runs all steps.
+///
+/// # Errors
+/// If the manager does not start, or a step does not end in time.
+pub async fn run(plan: &AgentFleetPlan) -> Result<AgentFleetReport> {
+    // One more for the Job after the restart.
+    let fleet = AgentFleet::start(plan.agents, plan.workloads + 1).await?;
+    let folder = tempfile::tempdir()?;
+    let programs = plan.programs.as_deref();
+    let manager = program::start(&fleet, folder.path(), programs).await?;
+    measure::until(&manager, "all workers are watched", || fleet.is_watched()).await?;
+    let begun = identity::cpu_seconds(manager.process.pid()).unwrap_or_default();
+    let dispatched_per_second = measure::dispatch(&fleet, &manager, plan.workloads).await?;
+    let dispatched = identity::cpu_seconds(manager.process.pid()).unwrap_or_default();
+    let statuses = measure::statuses(&fleet, &manager, plan).await?;
+    let ended = identity::cpu_seconds(manager.process.pid()).unwrap_or_default();
+    let resident_bytes = program::resident(&manager)?;
+    manager.process.kill().await?;
+    measure::until(&manager, "no worker is watched", || fleet.is_deserted()).await?;
+    let (reconnected, restarted_bytes) =
+        reconnect(&fleet, folder.path(), programs, plan.workloads).await?;
+    let used = fleet.workers.iter().filter(|worker| !worker.keys(JOBS).is_empty());
+    Ok(AgentFleetReport {
+        dispatched_per_second,
+        statuses_per_second: statuses.per_second,
+        slowest_status: statuses.slowest,
+        resident_bytes,
+        restarted_bytes,
+        cpu_seconds: (dispatched - begun, ended - dispatched),
+        reconnected,
+        used_workers: used.count(),
+    })
+}
+
+/// Starts another manager. Returns the time until it dispatches with all workers, and its memory then.
+async fn reconnect(
+    fleet: &AgentFleet,
+    folder: &Path,
+    programs: Option<&Path>,
+    number: usize,
+) -> Result<(Duration, u64)> {
+    let begun = std::time::Instant::now();
+    let manager = program::start(fleet, folder, programs).await?;
+    measure::until(&manager, "all workers are watched again", || fleet.is_watched()).await?;
+    measure::dispatch_one(fleet, &manager, number).await?;
+    Ok((begun.elapsed(), program::resident(&manager)?))
+}

@@ -1,0 +1,22 @@
+//! A small fleet of the measurement `sluice-bench fleet`: every Job runs once, all statuses arrive, and a manager that was killed has a successor.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use e2e::fleet::{AgentFleetPlan, run};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_manager_dispatches_to_twenty_workers_and_reconnects_to_all_of_them() -> Result<()> {
+    let plan = AgentFleetPlan {
+        agents: 20,
+        workloads: 400,
+        changes: 400,
+        per_second: 400,
+        programs: None,
+    };
+    let report = run(&plan).await?;
+    eprintln!("{report:?}");
+    ensure!(report.used_workers == plan.agents, "every worker has work: {report:?}");
+    ensure!(report.reconnected < Duration::from_secs(30), "{report:?}");
+    Ok(())
+}
