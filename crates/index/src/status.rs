@@ -22,6 +22,7 @@ mod pods_ready;
 mod preempted;
 mod quota_released;
 mod quota_reserved;
+mod reason;
 mod requeue_backoff;
 mod status_stamp;
 mod topology;

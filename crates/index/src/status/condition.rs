@@ -4,6 +4,7 @@ use crds::meta::Condition;
 pub use crds::meta::find;
 
 use super::message::for_condition;
+use super::reason;
 use super::status_stamp::StatusStamp;
 use crate::time::to_seconds;
 
@@ -22,7 +23,7 @@ pub fn set(
         last_transition_time: Some(to_seconds(at.now)),
         message: for_condition(message).into_owned(),
         observed_generation: at.generation,
-        reason: reason.to_owned(),
+        reason: reason::for_condition(reason).into_owned(),
         status: if status { "True" } else { "False" }.to_owned(),
         r#type: r#type.to_owned(),
     };
@@ -60,6 +61,15 @@ mod tests {
         StatusStamp { now: Timestamp::from_second(second).expect("a time"), generation }
     }
 
+    #[test]
+    fn a_reason_that_another_program_has_chosen_is_one_of_a_condition() {
+        let mut conditions = Vec::new();
+        set(&mut conditions, "T", true, "job finished\n!", "", at(1, 1));
+        assert_eq!(conditions[0].reason, "jobfinished");
+        set(&mut conditions, "T", true, "job finished!", "", at(2, 2));
+        assert_eq!(conditions[0].observed_generation, 1, "nothing is new");
+    }
+
     fn seconds(conditions: &[Condition]) -> Option<i64> {
         let time = find(conditions, "T")?.last_transition_time.as_ref()?;
         Some(time.0.as_second())
@@ -89,7 +99,7 @@ mod tests {
             let (mut conditions, mut last, mut since) = (Vec::new(), None, 0);
             for (second, (status, reason, generation)) in (1_i64..).zip(steps) {
                 let before = conditions.clone();
-                set(&mut conditions, "T", status, &reason.to_string(), "", at(second, generation));
+                set(&mut conditions, "T", status, &format!("R{reason}"), "", at(second, generation));
                 if last.map(|(status, _)| status) != Some(status) {
                     since = second;
                 }
