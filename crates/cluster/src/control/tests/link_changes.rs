@@ -80,6 +80,20 @@ fn a_further_failed_attempt_has_nothing_evaluated() {
     assert!(message.contains("attempts: 2"), "the condition shows it: {message}");
 }
 
+#[test]
+fn a_change_of_a_connection_has_a_workload_without_quota_evaluated_whose_copy_is_there() {
+    let mut control = dispatched_to_east();
+    let mut released = hub_workload();
+    released["metadata"]["resourceVersion"] = json!("70");
+    released["status"] = json!({"conditions": [
+        {"type": "QuotaReserved", "status": "False", "reason": "Pending", "message": ""},
+    ]});
+    control.observe(ManagerInput::Workload(Change::Apply(shared(released))), NOW);
+    at_rest(&mut control);
+    control.observe(failed(1), NOW);
+    assert_eq!(due(&mut control).workloads, [dispatched::name()]);
+}
+
 /// The name of a worker, or of a Workload.
 fn numbered(prefix: &str, number: usize) -> String {
     format!("{prefix}-{number}")
