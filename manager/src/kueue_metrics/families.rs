@@ -169,7 +169,8 @@ pub(super) static EVICTED_ON_WORKER: Family = Family {
 };
 
 /// Families of workers, under the prefix `sluice`.
-pub(super) static WORKERS: &[&Family] = &[&WORKER_ACTIVE, &WORKER_REPORTED, &REBALANCED];
+pub(super) static WORKERS: &[&Family] =
+    &[&WORKER_ACTIVE, &WORKER_REPORTED, &REBALANCED, &DISPATCH_TIME];
 
 /// Families of integrations, under the prefix `sluice`.
 pub(super) static INTEGRATIONS: &[&Family] = &[&INTEGRATION_UNAVAILABLE];
@@ -188,6 +189,14 @@ pub(super) static REBALANCED: Family = Family {
     family_type: Counter,
     labels: &["cluster_queue", "cluster"],
     help: "Workloads that waited for the queues of other workers when the worker cluster got room",
+};
+
+/// Dispatch alone: without the wait for quota and for other checks.
+pub(super) static DISPATCH_TIME: Family = Family {
+    name: "dispatch_duration_seconds",
+    family_type: Histogram(Buckets::Latency(16)),
+    labels: &["cluster_queue"],
+    help: "From the first nomination of a worker cluster to the admission of a Workload on the manager",
 };
 
 /// The condition Active of MultiKueueClusters.

@@ -114,6 +114,9 @@ impl Recording<'_> {
             Measurement::Dispatched(labels) => {
                 self.series.count(&f::DISPATCHED, of_worker(labels));
             }
+            Measurement::DispatchTook { cluster_queue, took } => {
+                self.series.observe(&f::DISPATCH_TIME, vec![cluster_queue], took.as_secs_f64());
+            }
             Measurement::AdmittedOnWorker(labels) => {
                 self.series.count(&f::ADMITTED_ON_WORKER, of_worker(labels));
             }

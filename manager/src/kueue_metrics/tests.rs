@@ -730,10 +730,13 @@ fn a_worker_has_series_until_it_is_gone() {
         Measurement::WorkerReported { cluster: cluster(), at },
         Measurement::Dispatched(WorkerLabels { cluster_queue: "a".into(), cluster: cluster() }),
         Measurement::Rebalanced(WorkerLabels { cluster_queue: "a".into(), cluster: cluster() }),
+        Measurement::DispatchTook { cluster_queue: "a".into(), took: Duration::from_millis(30) },
     ];
     metrics.measure(all, Duration::ZERO);
     let body = scrape(&metrics);
     for line in [
+        r#"sluice_dispatch_duration_seconds_bucket{le="0.02",cluster_queue="a",replica_role="standalone"} 0"#,
+        r#"sluice_dispatch_duration_seconds_bucket{le="0.04",cluster_queue="a",replica_role="standalone"} 1"#,
         r#"sluice_rebalanced_workloads_total{cluster_queue="a",cluster="east",replica_role="standalone"} 1.0"#,
         r#"sluice_worker_active{cluster="east",replica_role="standalone"} 1.0"#,
         r#"sluice_worker_report_timestamp_seconds{cluster="east",replica_role="standalone"} 1767225600.5"#,
@@ -744,4 +747,5 @@ fn a_worker_has_series_until_it_is_gone() {
     let body = scrape(&metrics);
     assert!(!body.contains("sluice_worker_") && !body.contains("sluice_rebalanced_"), "{body}");
     assert!(body.contains("multikueue_workloads_dispatched_total"), "{body}");
+    assert!(body.contains("sluice_dispatch_duration_seconds_count"), "{body}");
 }

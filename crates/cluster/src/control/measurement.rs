@@ -183,6 +183,13 @@ pub enum Measurement {
     UnadmittedWorkloads(UnadmittedLabels, usize),
     /// A clone of a Workload was created on a worker cluster.
     Dispatched(WorkerLabels),
+    /// A Workload was admitted, so long after the first cluster was nominated for it.
+    DispatchTook {
+        /// The ClusterQueue where it holds quota.
+        cluster_queue: String,
+        /// Since the nomination.
+        took: Duration,
+    },
     /// A worker cluster admitted a Workload, and its check became Ready.
     AdmittedOnWorker(WorkerLabels),
     /// A worker cluster evicted a Workload, for this known reason or another one, and its check became Retry.

@@ -4,6 +4,7 @@
 //! first time has made its transitions before; they are not measured again. Finished Workloads are in no queue of the engine,
 //! so they are counted here. A change costs as much as one Workload.
 
+mod dispatch_times;
 mod gate_removal;
 mod transitions;
 
@@ -18,7 +19,7 @@ use index::{WorkloadLabelRules, status::find};
 use runtime::watch::Key;
 
 pub(crate) use self::gate_removal::gate_removed;
-use self::transitions::measure;
+use self::{dispatch_times::DispatchTimes, transitions::measure};
 use super::{
     context::Context,
     measurement::{LocalQueueName, Measurement, QueuesOfWorkload, UnadmittedLabels},
@@ -40,6 +41,7 @@ pub(crate) struct WorkloadNumbers {
     labels: WorkloadLabelRules,
     workloads: KeyMap<Key, CountedAs>,
     counts: BTreeMap<CountedAs, usize>,
+    dispatches: DispatchTimes,
 }
 
 impl WorkloadNumbers {
@@ -55,6 +57,7 @@ impl WorkloadNumbers {
         queues: &Queues,
         ctx: &mut Context,
     ) {
+        ctx.measurements.extend(self.dispatches.observe(change, ctx.now));
         let Some(workload) = change.after.as_ref().or(change.before.as_ref()) else {
             return;
         };
