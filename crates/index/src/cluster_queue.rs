@@ -102,16 +102,20 @@ fn spec(names: &mut Names, spec: &v1beta2::ClusterQueueSpec) -> ClusterQueueInfo
         ready: false,
         checks: check_rules(names, &check_bindings(spec)),
         last_acceptable_flavor: last_acceptable(spec).map(|name| names.flavors.intern(name)),
-        admission_fair_sharing: spec
-            .admission_scope
-            .as_ref()
-            .is_some_and(|scope| scope.admission_mode == "UsageBasedAdmissionFairSharing"),
+        admission_fair_sharing: has_usage_based_admission(spec),
         namespaces: match &spec.namespace_selector {
             // An absent selector matches no namespace, an empty one all (§1.3).
             None => NamespaceSelector::Nothing,
             Some(one) => NamespaceSelector::All(selector(one)),
         },
     }
+}
+
+/// Whether Workloads of the LocalQueue with the least usage come first, if admission fair sharing is configured.
+#[must_use]
+pub fn has_usage_based_admission(spec: &v1beta2::ClusterQueueSpec) -> bool {
+    let scope = spec.admission_scope.as_ref();
+    scope.is_some_and(|scope| scope.admission_mode == "UsageBasedAdmissionFairSharing")
 }
 
 /// The last flavor that variants may use.

@@ -47,6 +47,7 @@ mod workload;
 
 pub use crate::active_condition::QueueActiveCondition;
 pub use crate::capacity_report::{capacity_report, job_gvk};
+pub use crate::cluster_queue::has_usage_based_admission;
 pub use crate::config::{AdmissionMode, IndexConfig, InputRetention, ResourceTransformation};
 pub use crate::epoch::epoch;
 pub use crate::flavor_info::{FlavorInfo, assigned_pod_set};

@@ -7,6 +7,7 @@ use engine::{
 use jiff::Timestamp;
 
 use crate::amount::{CPU, decimal_quantity, nano_amount, weight_of_step};
+use crate::resource_groups;
 use crate::time::{time, to_seconds};
 
 /// Resource weights for the engine, from the configured ones in units of 10^-9. A weight is that of one core of cpu, which
@@ -22,6 +23,34 @@ pub fn resource_weights(
         (names.resources.intern(name), FairSharingWeight(weight_of_step(name, *weight)))
     };
     configured.iter().chain(default).map(weight).collect()
+}
+
+/// Weights of resources, in units of 10^-9; one of a resource that is not listed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct UsageWeights(pub Vec<(String, u64)>);
+
+impl UsageWeights {
+    /// What the status of a LocalQueue records, weighted and divided by the weight of the LocalQueue, without the engine. Smaller
+    /// comes first. Entry penalties are not recorded before they are settled.
+    #[must_use]
+    pub fn usage(&self, queue: &LocalQueue) -> i128 {
+        let FairSharingWeight(own) = resource_groups::weight(queue.spec.fair_sharing.as_ref());
+        // A weight of 0 makes the usage infinite (§3.8).
+        if own == 0 {
+            return i128::MAX;
+        }
+        let status = queue.status.fair_sharing.as_ref();
+        let record = status.and_then(|one| one.admission_fair_sharing_status.as_ref());
+        let consumed = record.iter().flat_map(|record| &record.consumed_resources);
+        let weighted =
+            consumed.map(|(name, amount)| amount.nanos().saturating_mul(self.of(name).into()));
+        weighted.fold(0_i128, i128::saturating_add) / i128::from(own)
+    }
+
+    fn of(&self, resource: &str) -> u64 {
+        let listed = self.0.iter().find(|(name, _)| name == resource);
+        listed.map_or(FairSharingWeight::default().0, |(_, weight)| *weight)
+    }
 }
 
 /// The consumption that the status of a LocalQueue records; `None` without a record.
@@ -94,9 +123,12 @@ mod tests {
             "status": {"fairSharing": {"weightedShare": 0, "admissionFairSharingStatus": record}},
         });
         let queue: LocalQueue = serde_json::from_value(queue).expect("a LocalQueue");
+        let without_engine = UsageWeights(weights.to_vec()).usage(&queue);
         let event = recorded(engine.names_mut(), &queue).expect("a record");
         engine.apply(event);
-        weighted(&engine, "ns/lq")
+        let usage = weighted(&engine, "ns/lq");
+        assert_eq!(usage, Some(without_engine as f64 / 1e9), "as of the engine");
+        usage
     }
 
     #[test]

@@ -2,13 +2,15 @@
 //!
 //! Objects come in any order: a Workload may be seen before its LocalQueue, and a LocalQueue before its ClusterQueue. A Workload is
 //! in the order of its LocalQueue from the time at which it is seen, and in that of the ClusterQueue while the LocalQueue exists
-//! and is not stopped (docs/reference/kueue.md §3.1).
+//! and is not stopped (docs/reference/kueue.md §3.1). A ClusterQueue with admission fair sharing has the Workloads of the LocalQueue
+//! with the least recorded usage first (§3.8).
 //!
-//! Cost: a change takes O(log n) plus the move of one chunk of [`RankedSet`], a page O(its length) times a search for positions.
+//! Cost: a change of usage moves the Workloads of the LocalQueue. Any other change takes O(log n) plus the move of one chunk of [`RankedSet`], a page O(its length) times a search for positions.
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use crds::v1beta2::{LocalQueue, Workload};
+use crds::v1beta2::{ClusterQueue, LocalQueue, Workload};
+use index::local_queue_usage::UsageWeights;
 
 use crate::{
     api::PendingWorkload, page::PendingPage, pending_item::PendingItem, ranked_set::RankedSet,
@@ -27,12 +29,15 @@ pub enum QueueReference<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnknownQueue;
 
-type RankedItems = RankedSet<Arc<PendingItem>>;
+/// A Workload in the order of a ClusterQueue: the usage of its LocalQueue, which is 0 without admission fair sharing, goes first.
+type SharingItem = (i128, Arc<PendingItem>);
 
 /// The pending Workloads of all queues, in order.
 #[derive(Debug)]
 pub struct PendingWorkloads {
     config: index::IndexConfig,
+    /// `None` without admission fair sharing.
+    weights: Option<UsageWeights>,
     /// By `namespace/name`.
     workloads: BTreeMap<String, Arc<PendingItem>>,
     /// By `namespace/name`, among them some that do not exist and have Workloads.
@@ -45,19 +50,23 @@ pub struct PendingWorkloads {
 struct LocalOrder {
     /// `None` if the LocalQueue does not exist.
     spec: Option<LocalTarget>,
-    items: RankedItems,
+    items: RankedSet<Arc<PendingItem>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct LocalTarget {
     cluster_queue: String,
     stopped: bool,
+    /// What its status records, weighted. Smaller comes first.
+    usage: i128,
 }
 
 #[derive(Debug, Default)]
 struct ClusterOrder {
     exists: bool,
-    items: RankedItems,
+    /// Whether usage decides about the order.
+    shares: bool,
+    items: RankedSet<SharingItem>,
 }
 
 impl LocalOrder {
@@ -65,6 +74,31 @@ impl LocalOrder {
     fn target(&self) -> Option<&str> {
         let open = self.spec.as_ref().filter(|spec| !spec.stopped)?;
         Some(&open.cluster_queue)
+    }
+
+    fn usage(&self) -> i128 {
+        self.spec.as_ref().map_or(0, |spec| spec.usage)
+    }
+}
+
+impl ClusterOrder {
+    fn insert(&mut self, usage: i128, item: &Arc<PendingItem>) {
+        let item = self.placed(usage, item);
+        self.items.insert(item);
+    }
+
+    fn remove(&mut self, usage: i128, item: &Arc<PendingItem>) {
+        let item = self.placed(usage, item);
+        self.items.remove(&item);
+    }
+
+    /// The position of a Workload of a LocalQueue with this usage.
+    fn rank(&self, usage: i128, item: &Arc<PendingItem>) -> usize {
+        self.items.rank(&self.placed(usage, item))
+    }
+
+    fn placed(&self, usage: i128, item: &Arc<PendingItem>) -> SharingItem {
+        (if self.shares { usage } else { 0 }, Arc::clone(item))
     }
 }
 
@@ -74,10 +108,18 @@ impl PendingWorkloads {
     pub fn new(config: index::IndexConfig) -> Self {
         Self {
             config,
+            weights: None,
             workloads: BTreeMap::new(),
             local_queues: BTreeMap::new(),
             cluster_queues: BTreeMap::new(),
         }
+    }
+
+    /// Orders by usage where admission fair sharing is on. `None` switches it off everywhere.
+    #[must_use]
+    pub fn weighing_usage(mut self, weights: Option<UsageWeights>) -> Self {
+        self.weights = weights;
+        self
     }
 
     /// Takes a new or changed Workload; `None` if it was deleted.
@@ -101,24 +143,36 @@ impl PendingWorkloads {
         let spec = queue.map(|queue| LocalTarget {
             cluster_queue: queue.spec.cluster_queue.clone(),
             stopped: queue.spec.stop_policy.as_deref().is_some_and(|policy| policy != "None"),
+            usage: self.weights.as_ref().map_or(0, |weights| weights.usage(queue)),
         });
         let order = self.local_queues.entry(key.clone()).or_default();
         if order.spec == spec {
             // A deleted queue that was never seen leaves no record.
             return self.forget_local(&key);
         }
-        let before = order.target().map(str::to_owned);
+        let place = |order: &LocalOrder| Some((order.target()?.to_owned(), order.usage()));
+        let before = place(order);
         order.spec = spec;
-        let after = order.target().map(str::to_owned);
+        let after = place(order);
         if before != after {
-            self.move_all(&key, before.as_deref(), after.as_deref());
+            self.move_all(&key, before, after);
         }
         self.forget_local(&key);
     }
 
-    /// Notes whether a ClusterQueue exists.
-    pub fn set_cluster_queue(&mut self, name: &str, exists: bool) {
-        self.cluster_queues.entry(name.to_owned()).or_default().exists = exists;
+    /// Takes a new or changed ClusterQueue; `None` if it was deleted.
+    pub fn set_cluster_queue(&mut self, name: &str, queue: Option<&ClusterQueue>) {
+        let asks = queue.is_some_and(|queue| index::has_usage_based_admission(&queue.spec));
+        let shares = self.weights.is_some() && asks;
+        let order = self.cluster_queues.entry(name.to_owned()).or_default();
+        order.exists = queue.is_some();
+        if order.shares != shares {
+            order.shares = shares;
+            for (_, item) in std::mem::take(&mut order.items).iter_from(0) {
+                let local = self.local_queues.get(&item.local_queue());
+                order.insert(local.map_or(0, LocalOrder::usage), item);
+            }
+        }
         self.forget_cluster(name);
     }
 
@@ -152,7 +206,7 @@ impl PendingWorkloads {
         let items = order.items.iter_from(page.offset).take(page.limit);
         items
             .zip(page.offset..)
-            .map(|(item, position)| {
+            .map(|((_, item), position)| {
                 let local = self.local_queues.get(&item.local_queue());
                 item.show(position, local.map_or(0, |local| local.items.rank(item)))
             })
@@ -166,7 +220,7 @@ impl PendingWorkloads {
         let items = order.items.iter_from(page.offset).take(page.limit);
         items
             .zip(page.offset..)
-            .map(|(item, position)| item.show(cluster.items.rank(item), position))
+            .map(|(item, position)| item.show(cluster.rank(order.usage(), item), position))
             .collect()
     }
 
@@ -175,7 +229,7 @@ impl PendingWorkloads {
         order.items.insert(Arc::clone(item));
         if let Some(target) = order.target() {
             let cluster = self.cluster_queues.entry(target.to_owned()).or_default();
-            cluster.items.insert(Arc::clone(item));
+            cluster.insert(order.usage(), item);
         }
     }
 
@@ -183,31 +237,30 @@ impl PendingWorkloads {
         let key = item.local_queue();
         let Some(order) = self.local_queues.get_mut(&key) else { return };
         order.items.remove(item);
+        let usage = order.usage();
         if let Some(target) = order.target().map(str::to_owned) {
             if let Some(cluster) = self.cluster_queues.get_mut(&target) {
-                cluster.items.remove(item);
+                cluster.remove(usage, item);
             }
             self.forget_cluster(&target);
         }
         self.forget_local(&key);
     }
 
-    /// Moves the Workloads of a LocalQueue from one ClusterQueue to another.
-    fn move_all(&mut self, local: &str, from: Option<&str>, to: Option<&str>) {
+    /// Moves the Workloads of a LocalQueue from one ClusterQueue and usage to another.
+    fn move_all(&mut self, local: &str, from: Option<(String, i128)>, to: Option<(String, i128)>) {
         let Some(order) = self.local_queues.get(local) else { return };
-        if let Some(cluster) = from.and_then(|name| self.cluster_queues.get_mut(name)) {
-            for item in order.items.iter_from(0) {
-                cluster.items.remove(item);
-            }
+        if let Some((name, usage)) = &from
+            && let Some(cluster) = self.cluster_queues.get_mut(name)
+        {
+            order.items.iter_from(0).for_each(|item| cluster.remove(*usage, item));
         }
-        if let Some(to) = to {
-            let cluster = self.cluster_queues.entry(to.to_owned()).or_default();
-            for item in order.items.iter_from(0) {
-                cluster.items.insert(Arc::clone(item));
-            }
+        if let Some((name, usage)) = &to {
+            let cluster = self.cluster_queues.entry(name.clone()).or_default();
+            order.items.iter_from(0).for_each(|item| cluster.insert(*usage, item));
         }
-        for name in [from, to].into_iter().flatten() {
-            self.forget_cluster(name);
+        for (name, _) in [from, to].into_iter().flatten() {
+            self.forget_cluster(&name);
         }
     }
 

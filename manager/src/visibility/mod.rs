@@ -20,7 +20,7 @@ mod trusted_proxies;
 use std::sync::Arc;
 
 use ::leader::AdmissionExplanations;
-use cluster::control::index_settings;
+use cluster::control::{index_settings, usage_weights};
 use kube::Client;
 use remote::WorkerClients;
 use runtime::{
@@ -28,6 +28,7 @@ use runtime::{
 };
 use rustls::ServerConfig;
 use tokio::task::JoinSet;
+use visibility::PendingWorkloads;
 
 pub(crate) use self::pods::PodsMetrics;
 use self::{
@@ -61,7 +62,10 @@ pub(crate) async fn start(
 ) -> anyhow::Result<HealthChecks> {
     let (wanted, stop) = (&settings.file.visibility_server, shutdown.serving());
     let listener = listen::bind("visibility", &wanted.bind_address, wanted.bind_port).await?;
-    let queues = ObservedQueues::new(index_settings(&settings.file, &settings.gates), explanations);
+    let (file, gates) = (&settings.file, &settings.gates);
+    let pending = PendingWorkloads::new(index_settings(file, gates));
+    let pending = pending.weighing_usage(usage_weights(file, gates));
+    let queues = ObservedQueues::new(pending, explanations);
     tasks.spawn(queues.follow(stores, stop.clone()));
     let listed = queues.clone();
     let ready = ready.with("pending-workloads", synced_or_timed_out(move || listed.is_listed()));

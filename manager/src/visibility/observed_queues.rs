@@ -66,7 +66,7 @@ impl PendingKind for LocalQueue {
 
 impl PendingKind for ClusterQueue {
     fn set(pending: &mut PendingWorkloads, key: &Key, object: Option<&Arc<Self>>) {
-        pending.set_cluster_queue(&key.name, object.is_some());
+        pending.set_cluster_queue(&key.name, object.map(Arc::as_ref));
     }
 
     fn listed(state: &QueueState) -> &AtomicBool {
@@ -79,9 +79,9 @@ fn namespace(key: &Key) -> &str {
 }
 
 impl ObservedQueues {
-    pub(super) fn new(config: index::IndexConfig, explanations: AdmissionExplanations) -> Self {
+    pub(super) fn new(pending: PendingWorkloads, explanations: AdmissionExplanations) -> Self {
         Self(Arc::new(QueueState {
-            pending: RwLock::new(PendingWorkloads::new(config)),
+            pending: RwLock::new(pending),
             explanations,
             workloads_listed: AtomicBool::default(),
             local_queues_listed: AtomicBool::default(),
@@ -197,7 +197,8 @@ mod tests {
     #[test]
     fn queues_are_answered_about_once_every_kind_was_listed() {
         let explanations = AdmissionExplanations::default();
-        let queues = ObservedQueues::new(index::IndexConfig::default(), explanations.clone());
+        let pending = PendingWorkloads::new(index::IndexConfig::default());
+        let queues = ObservedQueues::new(pending, explanations.clone());
         let object = |name: &str, spec: Value| json!({"metadata": {"namespace": "ns", "name": name}, "spec": spec});
         queues.handle(list::<ClusterQueue>(&object("cq", json!({}))));
         queues.handle(list::<LocalQueue>(&object("lq", json!({"clusterQueue": "cq"}))));

@@ -119,7 +119,7 @@ pub use self::{
     node_info::NodeInfo,
     observed::Observed,
     outbox::{Destination, Order, Purpose, Subject, Target, Ticket, TicketId},
-    scheduler_settings::index_settings,
+    scheduler_settings::{index_settings, usage_weights},
     timers::Reevaluation,
     topology::{WatchedNode, WatchedPod},
     workloads::PodsReadyPolicy,

@@ -6,7 +6,7 @@ use config::{
     gates::{Gate, Gates},
 };
 use engine::FairStrategy;
-use index::{MetadataKey, WorkloadLabelRule, WorkloadLabelRules};
+use index::{MetadataKey, WorkloadLabelRule, WorkloadLabelRules, local_queue_usage::UsageWeights};
 use jobs::construct_workload::KeysToCopy;
 
 use super::scheduling::UsageSettings;
@@ -112,6 +112,12 @@ pub(super) fn keys_to_copy(file: &Configuration, gates: &Gates) -> KeysToCopy {
     keys
 }
 
+/// Weights of resources under admission fair sharing, which a follower needs as well as a leader; `None` without it.
+#[must_use]
+pub fn usage_weights(file: &Configuration, gates: &Gates) -> Option<UsageWeights> {
+    usage_settings(file, gates).map(|settings| settings.weights)
+}
+
 /// Admission fair sharing, with its gate.
 pub(super) fn usage_settings(file: &Configuration, gates: &Gates) -> Option<UsageSettings> {
     let block = file.admission_fair_sharing.as_ref();
@@ -121,7 +127,7 @@ pub(super) fn usage_settings(file: &Configuration, gates: &Gates) -> Option<Usag
     Some(UsageSettings {
         half_life: block.usage_half_life_time.positive().unwrap_or_default(),
         interval: block.usage_sampling_interval.positive().unwrap_or_default(),
-        weights: weights.collect(),
+        weights: UsageWeights(weights.collect()),
     })
 }
 

@@ -25,7 +25,7 @@ fn workload(name: &str, queue: &str, priority: i32, second: u32) -> Value {
 /// A state with the ClusterQueue `cq` and the LocalQueues `a` and `b` of it.
 fn queues() -> PendingWorkloads {
     let mut state = PendingWorkloads::new(index::IndexConfig::default());
-    state.set_cluster_queue("cq", true);
+    set_cluster_queue(&mut state, "cq", true);
     for name in ["a", "b"] {
         set_queue(&mut state, name, "cq", "None");
     }
@@ -35,6 +35,11 @@ fn queues() -> PendingWorkloads {
 fn set_queue(state: &mut PendingWorkloads, name: &str, target: &str, stop: &str) {
     let queue = from(json!({"spec": {"clusterQueue": target, "stopPolicy": stop}}));
     state.set_local_queue("ns", name, Some(&queue));
+}
+
+fn set_cluster_queue(state: &mut PendingWorkloads, name: &str, exists: bool) {
+    let queue: ClusterQueue = from(json!({"spec": {}}));
+    state.set_cluster_queue(name, Some(&queue).filter(|_| exists));
 }
 
 fn set(state: &mut PendingWorkloads, value: Value) {
@@ -237,6 +242,75 @@ fn a_changed_workload_moves() {
     );
 }
 
+/// Sets a LocalQueue of `cq` that records so much CPU.
+fn set_usage(state: &mut PendingWorkloads, name: &str, weight: &str, cpu: &str) {
+    let record = json!({"consumedResources": {"cpu": cpu}, "lastUpdate": "2026-01-01T00:00:00Z"});
+    let queue = from(json!({
+        "spec": {"clusterQueue": "cq", "fairSharing": {"weight": weight}},
+        "status": {"fairSharing": {"weightedShare": 0, "admissionFairSharingStatus": record}},
+    }));
+    state.set_local_queue("ns", name, Some(&queue));
+}
+
+fn share(state: &mut PendingWorkloads, mode: &str) {
+    let queue = from(json!({"spec": {"admissionScope": {"admissionMode": mode}}}));
+    state.set_cluster_queue("cq", Some(&queue));
+}
+
+fn names(state: &PendingWorkloads) -> Vec<String> {
+    let page = state.page(&CQ, ALL).expect("the queue exists");
+    page.into_iter().filter_map(|item| item.metadata.name).collect()
+}
+
+const BY_PRIORITY: [&str; 4] = ["urgent", "early", "between", "late"];
+const A_FIRST: [&str; 4] = ["early", "late", "urgent", "between"];
+const B_FIRST: [&str; 4] = ["urgent", "between", "early", "late"];
+
+#[test]
+fn the_local_queue_with_the_least_usage_goes_first_under_admission_fair_sharing() {
+    let mut state = four().weighing_usage(Some(UsageWeights::default()));
+    set_usage(&mut state, "b", "1", "2");
+    assert_eq!(names(&state), BY_PRIORITY, "not under the mode of this ClusterQueue");
+    share(&mut state, "UsageBasedAdmissionFairSharing");
+    assert_eq!(names(&state), A_FIRST);
+    set_usage(&mut state, "a", "1", "5");
+    assert_eq!(names(&state), B_FIRST, "usage has changed");
+    set_usage(&mut state, "a", "4", "5");
+    assert_eq!(names(&state), A_FIRST, "usage counts by the weight of the LocalQueue");
+    check(
+        &state,
+        &QueueReference::LocalQueue("ns", "b"),
+        ALL,
+        &expect![[r#"
+            urgent b (2, 0)
+            between b (3, 1)
+        "#]],
+    );
+    set_usage(&mut state, "a", "0", "0");
+    assert_eq!(names(&state), B_FIRST, "without a weight usage is infinite");
+    share(&mut state, "NoAdmissionFairSharing");
+    assert_eq!(names(&state), BY_PRIORITY);
+}
+
+#[test]
+fn usage_does_not_count_without_admission_fair_sharing() {
+    let mut state = four();
+    share(&mut state, "UsageBasedAdmissionFairSharing");
+    set_usage(&mut state, "b", "1", "2");
+    assert_eq!(names(&state), BY_PRIORITY);
+}
+
+#[test]
+fn nothing_stays_of_a_local_queue_with_usage() {
+    let mut state = four().weighing_usage(Some(UsageWeights::default()));
+    share(&mut state, "UsageBasedAdmissionFairSharing");
+    set_usage(&mut state, "a", "1", "2");
+    set(&mut state, workload("early", "b", 0, 1));
+    assert_eq!(names(&state), ["urgent", "early", "between", "late"]);
+    state.set_local_queue("ns", "a", None);
+    assert_eq!(names(&state), ["urgent", "early", "between"]);
+}
+
 #[test]
 fn objects_may_come_in_any_order() {
     let mut state = PendingWorkloads::new(index::IndexConfig::default());
@@ -245,7 +319,7 @@ fn objects_may_come_in_any_order() {
     set_queue(&mut state, "a", "cq", "None");
     check(&state, &CQ, ALL, &expect!["unknown\n"]);
     check(&state, &A, ALL, &expect![""]);
-    state.set_cluster_queue("cq", true);
+    set_cluster_queue(&mut state, "cq", true);
     check(&state, &CQ, ALL, &expect!["one a (0, 0)\n"]);
     check(&state, &A, ALL, &expect!["one a (0, 0)\n"]);
 }
@@ -253,7 +327,7 @@ fn objects_may_come_in_any_order() {
 #[test]
 fn workloads_follow_their_local_queue_and_leave_with_it() {
     let mut state = four();
-    state.set_cluster_queue("other", true);
+    set_cluster_queue(&mut state, "other", true);
     set_queue(&mut state, "a", "other", "None");
     check(
         &state,
@@ -290,11 +364,11 @@ fn nothing_stays_of_what_is_gone() {
     for name in ["late", "early", "urgent", "between"] {
         state.set_workload("ns", name, None);
     }
-    state.set_cluster_queue("cq", false);
+    set_cluster_queue(&mut state, "cq", false);
     for name in ["a", "b", "never-there"] {
         state.set_local_queue("ns", name, None);
     }
-    state.set_cluster_queue("never-there", false);
+    set_cluster_queue(&mut state, "never-there", false);
     assert!(state.workloads.is_empty() && state.local_queues.is_empty());
     assert!(state.cluster_queues.is_empty());
 }
@@ -411,7 +485,7 @@ fn apply(state: &mut PendingWorkloads, step: &PendingStep) {
             state.set_local_queue("ns", &format!("q{name}"), None);
         }
         PendingStep::ClusterQueue { name, exists } => {
-            state.set_cluster_queue(&format!("c{name}"), exists);
+            set_cluster_queue(state, &format!("c{name}"), exists);
         }
     }
 }

@@ -8,6 +8,7 @@ use remote::{KubeconfigDirectory, WorkerClients};
 use runtime::{Stop, requests::RequestMetrics};
 use serde_json::{Value, json};
 use tower::ServiceExt;
+use visibility::PendingWorkloads;
 
 use super::*;
 use crate::visibility::{PodsMetrics, trusted_proxies::TrustedProxies};
@@ -58,7 +59,7 @@ fn pods_api(client: &Client) -> WorkloadPodsApi {
 fn served(client: &Client) -> Router {
     router(VisibilityApi {
         queues: ObservedQueues::new(
-            index::IndexConfig::default(),
+            PendingWorkloads::new(index::IndexConfig::default()),
             AdmissionExplanations::default(),
         ),
         authenticator: Authenticator::new(client.clone(), TrustedProxies::default()),

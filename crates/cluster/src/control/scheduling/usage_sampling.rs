@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use crds::v1beta2::LocalQueue;
 use engine::{AdmissionFairSharingSettings, Engine, Event, Names, Time};
-use index::local_queue_usage;
+use index::local_queue_usage::{self, UsageWeights};
 use jiff::Timestamp;
 use runtime::watch::Key;
 
@@ -25,7 +25,7 @@ pub(crate) struct UsageSettings {
     /// Between two samples of a LocalQueue.
     pub(crate) interval: Duration,
     /// Weights of resources in units of 10^-9; that of cpu is the weight of one core.
-    pub(crate) weights: Vec<(String, u64)>,
+    pub(crate) weights: UsageWeights,
 }
 
 /// The times at which the usage of LocalQueues is sampled.
@@ -45,7 +45,7 @@ impl UsageSampling {
         let Some(settings) = settings else {
             return Self::default();
         };
-        let weights = local_queue_usage::resource_weights(engine.names_mut(), &settings.weights);
+        let weights = local_queue_usage::resource_weights(engine.names_mut(), &settings.weights.0);
         let configured = AdmissionFairSharingSettings {
             weights,
             usage_half_life: nanos(settings.half_life),
