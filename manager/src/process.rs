@@ -17,7 +17,7 @@ use runtime::{
     cert_secret::CertSecret,
     client, health,
     health::HealthChecks,
-    metrics,
+    metrics, profiles,
     server::Server,
     tls::{self, CertificateSlot},
     watch::Stores,
@@ -106,6 +106,7 @@ pub(crate) async fn run(
     // The name is that of kube-apiserver: no new requests while the process stops.
     ready = ready.with("shutdown", move || !leading.is_cancelled());
     serve_probes(settings, ready, stop, &mut tasks).await?;
+    serve_profiles(settings, stop, &mut tasks).await?;
     if let Some(address) = metrics_address {
         let registry = registry((&metrics, measured, &pods_metrics), settings);
         let tls = match own_metrics {
@@ -150,6 +151,19 @@ async fn serve_probes(
         );
         let listener = listen::bind("health probes", &host, port).await?;
         tasks.spawn(Server::plain(router).run(listener, stop.clone()));
+    }
+    Ok(())
+}
+
+/// Serves profiles, if they have an address. Without authorization, as Kueue: the address decides about access.
+async fn serve_profiles(
+    settings: &ProcessSettings,
+    stop: &Stop,
+    tasks: &mut JoinSet<()>,
+) -> anyhow::Result<()> {
+    if let Some((host, port)) = listen::parse(&settings.file.pprof_bind_address)? {
+        let listener = listen::bind("profiles", &host, port).await?;
+        tasks.spawn(Server::plain(profiles::router()).run(listener, stop.clone()));
     }
     Ok(())
 }

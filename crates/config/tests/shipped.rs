@@ -87,7 +87,7 @@ fn what_the_file_of_kueues_manifests_proposes_starts_the_manager() {
     let text = format!("apiVersion: config.kueue.x-k8s.io/v1beta2{OF_KUEUE}{PROPOSED_BY_KUEUE}");
     let file = Configuration::load(&text, None).expect("a valid file");
     file.check_with(&file.gates("").expect("gates")).expect("a valid file");
-    assert_eq!(idle(&file), ["pprofBindAddress", "controller", "clientConnection"]);
+    assert_eq!(idle(&file), ["controller", "clientConnection"]);
 }
 
 #[test]

@@ -16,7 +16,7 @@
 //! | [`server`], [`tls`] | HTTP servers and their serving certificate |
 //! | [`client_certificate`] | certificates of a server's clients |
 //! | [`certs`], [`cert_dir`], [`cert_secret`], [`ca_bundle`] | certificates: made, read, shared, and their CA injected |
-//! | [`health`], [`metrics`], [`telemetry`] | probes, metrics endpoint, logs |
+//! | [`health`], [`metrics`], [`telemetry`], [`profiles`] | probes, metrics endpoint, logs, CPU profiles |
 //! | [`tasks`], [`Stop`], [`Shutdown`] | the tasks of a process, and stopping them in two steps |
 //! | [`huge_pages`] | pages of memory that the process does not use |
 //! | [`jitter`] | random differences between pauses |
@@ -40,6 +40,7 @@ pub mod jitter;
 pub mod json_object;
 pub mod lease;
 pub mod metrics;
+pub mod profiles;
 pub mod requests;
 pub mod server;
 mod shutdown;

@@ -1,0 +1,75 @@
+//! CPU profiles at the paths of Go's programs, for `go tool pprof`.
+//!
+//! | file | concept |
+//! |---|---|
+//! | `sampling` | samples of the stacks of this process |
+//! | `encoding` | a profile in the format of pprof |
+
+mod encoding;
+mod sampling;
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{
+    Router,
+    extract::{RawQuery, State},
+    response::{IntoResponse, Response},
+    routing::get,
+};
+use http::{StatusCode, header::CONTENT_DISPOSITION, header::CONTENT_TYPE};
+use tokio::sync::Semaphore;
+
+/// The duration of a profile that names none, as of Go's programs.
+const DEFAULT_SECONDS: u64 = 30;
+
+/// The longest duration of a profile.
+const MOST_SECONDS: u64 = 300;
+
+const INDEX: &str = "/debug/pprof/profile?seconds=N  samples of all threads for N seconds of time, 30 by default, at most 300\n";
+
+const OF_GO: &str = "profiles of heap, goroutines and blocking are those of Go; this program has /debug/pprof/profile\n";
+
+/// Serves `/debug/pprof/`, one profile at a time.
+pub fn router() -> Router {
+    let place = Arc::new(Semaphore::new(1));
+    Router::new()
+        .route("/debug/pprof/", get(|| async { INDEX }))
+        .route("/debug/pprof/profile", get(profile))
+        .route("/debug/pprof/{name}", get(|| async { (StatusCode::NOT_FOUND, OF_GO) }))
+        .with_state(place)
+}
+
+async fn profile(State(place): State<Arc<Semaphore>>, RawQuery(query): RawQuery) -> Response {
+    let Some(lasts) = duration(query.as_deref().unwrap_or_default()) else {
+        let text = format!("a profile takes at most {MOST_SECONDS} seconds\n");
+        return (StatusCode::BAD_REQUEST, text).into_response();
+    };
+    // The timer of samples is one of the process.
+    let Ok(_place) = place.try_acquire() else {
+        return (StatusCode::TOO_MANY_REQUESTS, "another profile is being taken\n").into_response();
+    };
+    match sampling::sample(lasts).await {
+        Ok(profile) => {
+            let headers = [
+                (CONTENT_TYPE, "application/octet-stream"),
+                (CONTENT_DISPOSITION, "attachment; filename=\"profile\""),
+            ];
+            (headers, encoding::encode(&profile)).into_response()
+        }
+        Err(error) => {
+            let text = crate::error_chain::describe(&error);
+            (StatusCode::INTERNAL_SERVER_ERROR, format!("{text}\n")).into_response()
+        }
+    }
+}
+
+/// How long the query asks for; `None` if that is too long. What is no positive number is the default, as for Go's programs.
+fn duration(query: &str) -> Option<Duration> {
+    let asked = query.split('&').find_map(|one| one.strip_prefix("seconds="));
+    let seconds = asked.and_then(|text| text.parse().ok()).filter(|seconds| *seconds > 0);
+    let seconds = seconds.unwrap_or(DEFAULT_SECONDS);
+    (seconds <= MOST_SECONDS).then(|| Duration::from_secs(seconds))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,138 @@
+//! Samples of the stacks of this process.
+//!
+//! A timer of the kernel counts the CPU time of all threads and interrupts one that runs; the crate `pprof` takes its stack. Stacks
+//! are unwound by the tables of the program, so that no frame pointers are needed.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use jiff::Timestamp;
+use pprof::{ProfilerGuard, ProfilerGuardBuilder, UnresolvedReport};
+
+use super::encoding::{CpuProfile, ProgramMapping, SourceCall, StackSample};
+
+/// Samples per second of CPU. Not a round number: periodic work would be seen always, or never.
+const HERTZ: i32 = 99;
+
+/// Code that is not unwound: the unwinder itself, and what has no tables for it.
+const NOT_UNWOUND: [&str; 2] = ["libgcc", "vdso"];
+
+/// The function that takes samples. It and its callees are no part of a profile.
+const SAMPLER: &str = "perf_signal_handler";
+
+/// No profile can be taken.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot sample stacks")]
+pub(super) struct SamplingError(#[from] pprof::Error);
+
+/// Samples for so long. The end of the future ends the sampling.
+pub(super) async fn sample(lasts: Duration) -> Result<CpuProfile, SamplingError> {
+    let began = Timestamp::now().as_nanosecond();
+    let sampler = started().await?;
+    tokio::time::sleep(lasts).await;
+    let report = sampler.report().build_unresolved()?;
+    drop(sampler);
+    // Names are looked up in the files of the program, which takes a while.
+    let profile = move || {
+        let mut profile = CpuProfile {
+            began: u64::try_from(began).unwrap_or_default(),
+            lasted: nanos(lasts),
+            period: 1_000_000_000 / u64::from(HERTZ.unsigned_abs()),
+            stacks: stacks(&report),
+            calls: BTreeMap::new(),
+            program: program(),
+        };
+        name(&mut profile);
+        profile
+    };
+    let named = tokio::task::spawn_blocking(profile).await;
+    Ok(named.map_err(|_| pprof::Error::CreatingError)?)
+}
+
+async fn started() -> Result<ProfilerGuard<'static>, SamplingError> {
+    let sampler = ProfilerGuardBuilder::default().frequency(HERTZ);
+    // The start looks up the names of a first stack, which takes a while.
+    let start = move || sampler.blocklist(&NOT_UNWOUND).build();
+    let started = tokio::task::spawn_blocking(start).await;
+    Ok(started.map_err(|_| pprof::Error::CreatingError)??)
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn stacks(report: &UnresolvedReport) -> Vec<StackSample> {
+    let stacks = report.data.iter().map(|(stack, count)| StackSample {
+        addresses: stack.frames.iter().map(|frame| frame.ip() as u64).collect(),
+        count: u64::try_from(*count).unwrap_or_default(),
+        thread: thread_name(stack.thread_name.get(..stack.thread_name_length)),
+    });
+    stacks.collect()
+}
+
+fn thread_name(bytes: Option<&[u8]>) -> String {
+    String::from_utf8_lossy(bytes.unwrap_or_default()).into_owned()
+}
+
+/// Looks up the calls at all addresses, and cuts off the sampler.
+fn name(profile: &mut CpuProfile) {
+    let addresses = profile.stacks.iter().flat_map(|stack| stack.addresses.iter().copied());
+    let calls: BTreeMap<u64, Vec<SourceCall>> =
+        addresses.map(|address| (address, Vec::new())).collect();
+    profile.calls = calls.into_keys().map(|address| (address, calls_at(address))).collect();
+    // Its tables of names are as large as those of the program.
+    backtrace::clear_symbol_cache();
+    let calls = &profile.calls;
+    let of_sampler = |calls: &Vec<SourceCall>| calls.iter().any(|call| call.function == SAMPLER);
+    let is_sampler = |address: &u64| calls.get(address).is_some_and(of_sampler);
+    for stack in &mut profile.stacks {
+        let inside = stack.addresses.iter().rposition(is_sampler);
+        // The frame after it returns from the signal.
+        let cut = inside.map_or(0, |last| last + 2).min(stack.addresses.len());
+        stack.addresses.drain(..cut);
+    }
+    let left: BTreeSet<u64> = profile.stacks.iter().flat_map(|one| one.addresses.clone()).collect();
+    profile.calls.retain(|address, _| left.contains(address));
+}
+
+fn calls_at(address: u64) -> Vec<SourceCall> {
+    let mut calls = Vec::new();
+    let Ok(address) = usize::try_from(address) else { return calls };
+    backtrace::resolve(address as *mut _, |symbol| {
+        let Some(function) = symbol.name() else { return };
+        let file = symbol.filename().map(|path| path.display().to_string());
+        calls.push(SourceCall {
+            // Without the hash behind the name.
+            function: format!("{function:#}"),
+            file: file.unwrap_or_default(),
+            line: symbol.lineno().unwrap_or_default(),
+        });
+    });
+    calls
+}
+
+/// Where this program is in memory; `None` if the kernel does not say so.
+fn program() -> Option<ProgramMapping> {
+    let path = std::env::current_exe().ok()?;
+    let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
+    maps.lines().find_map(|line| code_of(line, path.to_str()?))
+}
+
+/// The mapping of a line of `/proc/PID/maps`, if it is the code of this file: `START-END PERMISSIONS OFFSET DEVICE INODE PATH`.
+fn code_of(line: &str, path: &str) -> Option<ProgramMapping> {
+    let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+    let [range, permissions, offset, _, _, file] = fields[..] else { return None };
+    if file != path || !permissions.contains('x') {
+        return None;
+    }
+    let (start, end) = range.split_once('-')?;
+    let number = |text| u64::from_str_radix(text, 16).ok();
+    Some(ProgramMapping {
+        start: number(start)?,
+        end: number(end)?,
+        offset: number(offset)?,
+        path: path.to_owned(),
+    })
+}
