@@ -20,6 +20,31 @@ fn run(mut cluster: Cluster) -> (Vec<BTreeMap<String, Value>>, Vec<String>) {
     (seen, cluster.take_writes())
 }
 
+/// Workloads that a check sends back, that a check rejects, and that a user deactivates.
+fn run_evicted(mut cluster: Cluster) -> (Vec<BTreeMap<String, Value>>, Vec<String>) {
+    let checks = json!({"admissionChecks": [{"name": "one"}]});
+    cluster.check("one").queue(&json!({"admissionChecksStrategy": checks}));
+    let check = |state: &str| {
+        json!({"status": {"admissionChecks": [{
+            "name": "one", "state": state, "message": "",
+            "lastTransitionTime": "1970-01-01T00:00:00Z",
+        }]}})
+    };
+    let mut seen = vec![];
+    for (name, fields) in [
+        ("again", json!({})),
+        ("again", check("Retry")),
+        ("never", json!({})),
+        ("never", check("Rejected")),
+        ("ended", json!({})),
+        ("ended", json!({"spec": {"active": false}})),
+    ] {
+        cluster.wait(10).workload(name, 2, &fields).settle();
+        seen.push(statuses(&cluster));
+    }
+    (seen, cluster.take_writes())
+}
+
 fn statuses(cluster: &Cluster) -> BTreeMap<String, Value> {
     let all = cluster.workloads.iter();
     all.map(|(name, object)| (name.clone(), object["status"].clone())).collect()
@@ -42,4 +67,30 @@ fn a_conflict_on_every_first_write_changes_no_decision() {
     };
     assert_eq!(reservations(&writes), ["reserve a", "reserve b", "reserve c"]);
     assert_eq!(reservations(&more_writes), reservations(&writes), "once each");
+}
+
+#[test]
+fn a_conflict_on_every_first_write_loses_no_eviction_and_repeats_none() {
+    let (plain, writes) = run_evicted(Cluster::new());
+    let (conflicting, more_writes) = run_evicted(Cluster::new().with_conflicts());
+    assert_eq!(conflicting, plain);
+    assert_eq!(sorted(&more_writes), sorted(&writes), "once each");
+    let evictions: Vec<&String> =
+        writes.iter().filter(|write| !write.starts_with("reserve ")).collect();
+    assert_eq!(
+        evictions,
+        [
+            "evict again",
+            "deactivation-target never",
+            "deactivate never",
+            "evict never",
+            "evict ended"
+        ]
+    );
+}
+
+fn sorted(writes: &[String]) -> Vec<&String> {
+    let mut all: Vec<&String> = writes.iter().collect();
+    all.sort();
+    all
 }
