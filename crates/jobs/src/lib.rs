@@ -22,6 +22,7 @@
 //! | How is a Workload built and named? | [`construct_workload`], [`workload_name`] |
 //! | Does a Workload match its job? | [`equivalence`] |
 //! | What is the next step? | [`reconcile`] |
+//! | Which fields of a status have a wrong type? | [`unreadable_status`] |
 //! | Which pod sets can no Workload have? | [`pod_sets_problem`] |
 //! | What do pods get at a start? | [`pod_sets_info`], [`pod_set_info`] |
 //! | Which taints do the pods tolerate? | [`pod_tolerations`] |
@@ -89,6 +90,7 @@ mod stored_fields;
 mod template_metadata;
 pub mod topology_request;
 pub mod topology_ungater;
+pub mod unreadable_status;
 pub mod validate;
 pub mod workload_name;
 

@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// How changes of jobs and of the objects that they need become inputs.
-pub(crate) type JobInputs<I> =
+pub(crate) type InputForms<I> =
     (fn(Kind, Change<JobObject>) -> I, fn(LookupKind, Change<DynamicObject>) -> I);
 
 type Ready = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -34,7 +34,7 @@ impl<I: InputSource> Sources<I> {
         stores: &mut Stores,
         kinds: &Kinds,
         source: &WatchSource,
-        (of_job, of_needed): JobInputs<I>,
+        (of_job, of_needed): InputForms<I>,
     ) {
         let start = |kind: &Kind| {
             let watch = job_watch("", kind, source, stores.metrics());

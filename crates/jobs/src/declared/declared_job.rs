@@ -30,7 +30,7 @@ pub struct DeclaredJob {
     pub(super) kind: Kind,
     pub(super) metadata: ObjectMeta,
     /// Everything but the metadata.
-    pub(super) object: Value,
+    pub(crate) object: Value,
     /// Empty while the job is unresolved.
     pub(super) pod_sets: Vec<DeclaredPodSet>,
     /// Which object is missing that the pod sets need.

@@ -21,7 +21,6 @@
 //! | `declared_job` | [`DeclaredJob`]: a job of such a kind |
 //! | `start_and_stop` | start, restore and stop |
 //! | `remote` | the copy for a worker, and its status |
-//! | `unreadable_status` | fields of a status with a wrong type |
 //! | `resized_groups` | groups of pods that copies on workers resize |
 
 mod components;
@@ -45,7 +44,6 @@ mod start_and_stop;
 #[cfg(test)]
 mod tests;
 mod training;
-mod unreadable_status;
 
 pub use self::{
     count::{Bounded, Count},
@@ -61,7 +59,6 @@ pub use self::{
     ray::RaySpec,
     spark::SparkSpec,
     training::{StartAdditions, StartObstacle, TrainingSpec},
-    unreadable_status::{ExpectedType, UnreadableField},
 };
 
 pub(crate) use self::probe::NOTHING_RUNS;

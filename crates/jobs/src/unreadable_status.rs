@@ -5,8 +5,11 @@ use std::{fmt, sync::LazyLock};
 
 use serde_json::Value;
 
-use super::{JobFields, Outcome, Probe};
-use crate::{JobObject, pointer::Pointer};
+use crate::{
+    GenericJob, JobObject,
+    declared::{JobFields, Outcome, Probe},
+    pointer::Pointer,
+};
 
 /// The object that is read.
 const STATUS: &str = "status";
@@ -71,7 +74,7 @@ impl JobObject {
             return None;
         }
         let mut expected = vec![(&*WHOLE, ExpectedType::Fields)];
-        expected.extend(job.fields().into_iter().flat_map(read_fields));
+        expected.extend(job.kind().fields().into_iter().flat_map(read_fields));
         expected.into_iter().find_map(|(at, expected)| unreadable(object, at, expected))
     }
 }
