@@ -67,7 +67,7 @@ impl CopyAnswer<'_> {
             // The copy is gone, and only the watch may report it; until then it is not deleted again.
             WriteOutcome::Done(value) if value.is_status() && self.is_observed() => {
                 let until = after(ctx.now, REMOVAL_SHOWN_WITHIN);
-                ctx.outbox.writes_mut().await_removal(ticket.target.clone(), until);
+                ctx.outbox.await_removal(ticket.target.clone(), until);
                 ctx.agenda.at(until, ticket.waiter.clone());
             }
             WriteOutcome::Done(value) => {

@@ -169,7 +169,7 @@ fn doubt_copies(workload: EvaluatedWorkload<'_>, worker: &Worker, ctx: &mut Cont
     let observed = worker.clones.get(key).map(|one| one.version());
     let clone = (worker.target(Subject::Workload, key), observed);
     for (target, observed) in jobs.chain([clone]) {
-        ctx.outbox.writes_mut().doubt(target, observed, Reevaluation::Workload(key.clone()));
+        ctx.outbox.doubt(target, observed, Reevaluation::Workload(key.clone()));
     }
     // Reads are found at each decision.
     ctx.agenda.at(ctx.now, Reevaluation::Report);

@@ -238,7 +238,7 @@ impl MultiKueueDispatch {
     ) {
         // Without a connection no read can settle a create there. If the worker comes back, its first list shows what
         // was created.
-        ctx.outbox.writes_mut().forget_worker(name);
+        ctx.outbox.forget_worker(name);
         let n_workloads = self.workers.by_name(name).map_or(0, Worker::n_workloads);
         if n_workloads > 0 && !registry.is_registered(name) {
             self.announce_unregistered(name, n_workloads, ctx);

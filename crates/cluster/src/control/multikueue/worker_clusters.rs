@@ -211,7 +211,7 @@ impl WorkerClusters {
             fleet.set_stale(worker.id, false);
             // The backoff of a write over the old connection says nothing about the new one. A write in flight stays:
             // it may be applied.
-            ctx.outbox.writes_mut().drop_answered(name);
+            ctx.outbox.connection_changed(name);
             tracing::info!(cluster = name, active, reason, "worker");
         }
         // Nothing new is sent before it is known what is there.
@@ -233,9 +233,9 @@ impl WorkerClusters {
         ctx: &mut Context,
     ) {
         let worker = self.worker_mut(name, registry, ctx.now);
-        let writes = ctx.outbox.writes_mut();
+        let outbox = &mut ctx.outbox;
         let target = |key: &Key| Target::worker(name, Subject::Workload, key);
-        let observe_version = |key: &Key, version| writes.observe_version(&target(key), version);
+        let observe_version = |key: &Key, version| outbox.observe_version(&target(key), version);
         let concerned = worker.clones.observe(change, ctx.now, observe_version);
         for key in &concerned {
             // A report with `asOf` at or above this version includes the clone
@@ -259,9 +259,9 @@ impl WorkerClusters {
         ctx: &mut Context,
     ) {
         let worker = self.worker_mut(name, registry, ctx.now);
-        let writes = ctx.outbox.writes_mut();
+        let outbox = &mut ctx.outbox;
         let target = |job: &JobKey| Target::worker(name, Subject::Job(job.kind.clone()), &job.key);
-        let observe_version = |job: &JobKey, version| writes.observe_version(&target(job), version);
+        let observe_version = |job: &JobKey, version| outbox.observe_version(&target(job), version);
         let observed = worker.jobs.observe(kind, (change, ctx.now), observe_version);
         let concerned: Vec<Key> =
             observed.into_iter().flat_map(|job| worker.job_observed(&job, jobs)).collect();

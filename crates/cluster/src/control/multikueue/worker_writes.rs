@@ -219,7 +219,7 @@ pub(super) fn delete_clone(worker: &Worker, key: &Key, ctx: &mut Context) {
 
 /// Reads copies whose creates are not settled, on connected workers.
 pub(super) fn read_unsettled(workers: &WorkerClusters, origin: &str, ctx: &mut Context) {
-    for (target, waiter) in ctx.outbox.writes_mut().unsettled_due(ctx.now) {
+    for (target, waiter) in ctx.outbox.unsettled_due(ctx.now) {
         let Some(name) = target.to.worker() else {
             continue;
         };

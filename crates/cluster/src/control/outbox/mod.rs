@@ -93,9 +93,34 @@ impl Outbox {
         &self.writes
     }
 
-    /// Writes, for what watches report about them.
-    pub(crate) fn writes_mut(&mut self) -> &mut Writes {
-        &mut self.writes
+    /// The watch shows this version of an object, or lacks the object. Returns false if it is too late to say that the object is gone.
+    pub(crate) fn observe_version(&mut self, target: &Target, version: Option<u64>) -> bool {
+        self.writes.observe_version(target, version)
+    }
+
+    /// A deletion was applied, and the watch has not reported it yet.
+    pub(crate) fn await_removal(&mut self, target: Target, until: Timestamp) {
+        self.writes.await_removal(target, until);
+    }
+
+    /// A former leader may have created a copy that the watch does not show yet: it is read.
+    pub(crate) fn doubt(&mut self, target: Target, observed: Option<u64>, waiter: Reevaluation) {
+        self.writes.doubt(target, observed, waiter);
+    }
+
+    /// Copies to be read, with what waits for them.
+    pub(crate) fn unsettled_due(&mut self, now: Timestamp) -> Vec<(Target, Reevaluation)> {
+        self.writes.unsettled_due(now)
+    }
+
+    /// The connection to a worker changed: writes to it that have an answer are forgotten.
+    pub(crate) fn connection_changed(&mut self, cluster: &str) {
+        self.writes.drop_answered(cluster);
+    }
+
+    /// A worker is neither connected nor tried any more: nothing of its writes is kept.
+    pub(crate) fn forget_worker(&mut self, cluster: &str) {
+        self.writes.forget_worker(cluster);
     }
 
     /// Submits a write. Returns false, with a line in the log, if it cannot be encoded.

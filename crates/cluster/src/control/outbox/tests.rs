@@ -159,12 +159,12 @@ fn a_create_on_a_worker_without_an_answer_may_be_applied_until_a_read_settles_it
     let target = Target::worker("east", Subject::Workload, &key("a"));
     let ticket = submit_for(Purpose::CloneCreate, &mut outbox, &target, Stamp::default());
     outbox.settle(&ticket, &unknown(), NOW, &mut agenda);
-    outbox.writes_mut().drop_answered("east");
+    outbox.connection_changed("east");
     let much_later = NOW + 9_999.seconds();
-    outbox.writes_mut().observe_version(&target, Some(9));
+    outbox.observe_version(&target, Some(9));
     assert!(outbox.writes().is_unsettled(&target) && outbox.writes().has_unsettled("east"));
     assert!(!outbox.writes().has_unsettled("west"));
-    assert_eq!(outbox.writes_mut().unsettled_due(much_later).len(), 1);
+    assert_eq!(outbox.unsettled_due(much_later).len(), 1);
     let read = submit_for(Purpose::Settle, &mut outbox, &target, Stamp::default());
     outbox.settle(&read, &unknown(), much_later, &mut agenda);
     assert!(outbox.writes().is_unsettled(&target), "the read had no answer either");
@@ -257,6 +257,6 @@ fn a_copy_that_a_worker_does_not_accept_is_tried_again_later_and_later() {
         assert!(!outbox.writes().is_changing(&target) && !outbox.writes().is_unsettled(&target));
     }
     assert_eq!(pauses, [1, 2, 4, 8, 16, 30]);
-    outbox.writes_mut().observe_version(&target, Some(1));
+    outbox.observe_version(&target, Some(1));
     assert!(outbox.writes().is_free(&target, &Stamp::default(), NOW), "its watch shows it");
 }

@@ -111,7 +111,7 @@ fn a_worker_that_refuses_to_say_whether_a_copy_exists_delays_the_end_for_a_minut
     let target =
         Target { to: Destination::Worker("east".into()), subject: Subject::Job(batch_job()), key };
     let waiter = Reevaluation::Workload(Key { namespace: Some("ns".into()), name: name().into() });
-    control.core.ctx.outbox.writes_mut().doubt(target, None, waiter);
+    control.core.ctx.outbox.doubt(target, None, waiter);
     let mut decide = |at: Timestamp| {
         let step = control.decide(at);
         let reads = step.orders.iter().filter(|one| one.ticket.purpose == Purpose::Settle);
