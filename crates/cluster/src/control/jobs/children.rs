@@ -94,6 +94,17 @@ impl Jobs {
         Vec::new()
     }
 
+    /// The unfinished Workloads that a job controls.
+    fn own_workloads(&self, key: &JobKey, workloads: &Workloads) -> OwnWorkloads {
+        let Some((key, job)) = self.get(key) else { return OwnWorkloads::None };
+        let named = self.named_workload(key, job);
+        let how = (named.as_ref(), self.config.gates);
+        own_workloads::own_workloads(
+            (key, &**job),
+            self.owners.workloads_of((key, job), how, workloads),
+        )
+    }
+
     fn follow_ancestor(
         &mut self,
         key: &JobKey,

@@ -16,7 +16,7 @@
 //! | `pod_groups`, `group_evaluation` | which pods make up which group; what a group needs next, and how often |
 //! | `slice_siblings` | other slices of an elastic job |
 //! | `replica_sets`, `set_evaluation` | which pods are of which set; what a set needs next |
-//! | `orphaned_members`, `absent_sets` | held pods of a set that is gone, and the reads that show it |
+//! | `members`, `absent_sets` | members of groups and sets; held pods of a set that is gone, and the reads that show it |
 //! | `refusals` | why a job or a group gets no Workload, reported once |
 //! | `role_requests` | how members of groups are compared with the quota of their roles |
 //! | `refused_clears` | jobs with a status that may not be removed |
@@ -40,7 +40,7 @@ mod inputs;
 mod job_evaluation;
 mod kind_availability;
 mod lookups;
-mod orphaned_members;
+mod members;
 mod orphans;
 mod own_workloads;
 mod owners;
@@ -62,11 +62,11 @@ mod workload_jobs;
 use std::sync::Arc;
 
 use ::jobs::{
-    GenericJob, JobGates, JobObject, Kind, Pod,
+    GenericJob, JobGates, JobObject, Kind,
     construct_workload::workload_name_for,
     integrations::controller,
     lookups::LookupKind,
-    pods::{self, group},
+    pods::{self, group, group::ReplacementCondition},
     prebuilt::prebuilt_name,
 };
 use crds::v1beta2::{ReclaimablePod, Workload};
@@ -241,47 +241,20 @@ impl Jobs {
         self.orphans.remembers_any()
     }
 
-    /// Members of a group of pods.
-    pub(crate) fn members_of(&self, group: &Key) -> impl Iterator<Item = &JobKey> {
-        self.groups.members(group)
+    /// Whether the pods of the job of a Workload are ready.
+    pub(crate) fn pods_ready(&self, key: &Key, workload: &Workload) -> Option<bool> {
+        let jobs = self.of_workload(key, workload);
+        self.observed_pods(key).are_ready(jobs, || self.completed(key, workload))
     }
 
-    /// Whether a large group is not evaluated now, but after its pause.
-    pub(crate) fn group_rests(&mut self, group: &Key, ctx: &mut Context) -> bool {
-        self.groups.rests(group, ctx)
-    }
-
-    /// The group of a pod.
-    pub(crate) fn group_of(&self, key: &JobKey) -> Option<Key> {
-        let (key, job) = self.get(key)?;
-        PodGroups::of(key, job, self.config.gates)
-    }
-
-    /// The set of a pod that is in no group yet. The set puts it into one.
-    pub(crate) fn set_of_new_member(&self, key: &JobKey) -> Option<JobKey> {
-        let (key, job) = self.get(key)?;
-        let set = ReplicaSets::of(key, job, &self.config.kinds)?;
-        self.group_of(key).is_none().then_some(set)
-    }
-
-    /// Whether an object is a pod of a set.
-    pub(crate) fn is_of_set(&self, key: &JobKey, job: &JobObject) -> bool {
-        ReplicaSets::of(key, job, &self.config.kinds).is_some()
-    }
-
-    /// How members of groups are compared with their roles.
-    pub(crate) fn role_requests<'a>(&'a self, index: &'a Index) -> RoleRequests<'a> {
-        RoleRequests { index, kinds: &self.config.kinds, jobs: &self.jobs }
-    }
-
-    /// Evaluates the groups of members that request too much: what completes the requests of pods has changed.
-    pub(crate) fn evaluate_held_members(&self, ctx: &mut Context) {
-        let groups = self.held_members.units().filter_map(|pod| self.group_of(pod));
-        groups.for_each(|group| ctx.agenda.now(Reevaluation::PodGroup(group)));
-    }
-
-    fn pods_of<'a>(&'a self, keys: impl IntoIterator<Item = &'a JobKey>) -> Vec<&'a Pod> {
-        keys.into_iter().filter_map(|key| self.jobs.get(key)?.object().as_pod()).collect()
+    /// The condition `WaitingForReplacementPods` of the Workload of a group, if it changes.
+    pub(crate) fn replacement(
+        &self,
+        key: &Key,
+        workload: &Workload,
+        index: &Index,
+    ) -> Option<ReplacementCondition> {
+        self.observed_pods(key).replacement(workload, self.role_requests(index))
     }
 
     /// Why the job of a Workload cannot be dispatched to workers.

@@ -6,12 +6,13 @@
 //! made for it ([`JobInputs::without_creation`](super::JobInputs)).
 
 use ::jobs::{GenericJob, JobObject, equivalence::has_controller};
+use crds::v1beta2::Workload;
 use runtime::watch::Key;
 
-use super::{Jobs, inputs::WorkloadEffect};
+use super::inputs::WorkloadEffect;
 use crate::control::{
     job_key::JobKey,
-    workloads::{WorkloadCommand, WorkloadPhase, Workloads},
+    workloads::{WorkloadCommand, WorkloadPhase},
 };
 
 /// What a job has of unfinished Workloads that it controls.
@@ -24,27 +25,25 @@ pub(super) enum OwnWorkloads {
     Surplus(Vec<Key>),
 }
 
-impl Jobs {
-    pub(super) fn own_workloads(&self, key: &JobKey, workloads: &Workloads) -> OwnWorkloads {
-        let Some((key, job)) = self.get(key) else { return OwnWorkloads::None };
-        let named = self.named_workload(key, job);
-        let how = (named.as_ref(), self.config.gates);
-        let all = self.owners.workloads_of((key, job), how, workloads).into_iter();
-        // One that the job only names is that of its owner: the job was made with the owner's labels.
-        let own = all.filter(|workload| has_controller(workload));
-        let phased = own.map(|one| (one, WorkloadPhase::of(&one.status.conditions)));
-        let unfinished = phased.filter(|(_, phase)| *phase != WorkloadPhase::Finished);
-        let (own, phases): (Vec<_>, Vec<_>) = unfinished.unzip();
-        if own.is_empty() {
-            return OwnWorkloads::None;
-        }
-        if !may_wait(job) || phases.into_iter().any(WorkloadPhase::holds_quota) {
-            return OwnWorkloads::Count;
-        }
-        let name = |one: &str| key.in_namespace(one);
-        let names = own.into_iter().filter_map(|one| one.metadata.name.as_deref());
-        OwnWorkloads::Surplus(names.map(name).collect())
+/// What a job has of these Workloads, of which some may be those of others.
+pub(super) fn own_workloads<'w>(
+    (key, job): (&JobKey, &JobObject),
+    all: impl IntoIterator<Item = &'w Workload>,
+) -> OwnWorkloads {
+    // One that the job only names is that of its owner: the job was made with the owner's labels.
+    let own = all.into_iter().filter(|workload| has_controller(workload));
+    let phased = own.map(|one| (one, WorkloadPhase::of(&one.status.conditions)));
+    let unfinished = phased.filter(|(_, phase)| *phase != WorkloadPhase::Finished);
+    let (own, phases): (Vec<_>, Vec<_>) = unfinished.unzip();
+    if own.is_empty() {
+        return OwnWorkloads::None;
     }
+    if !may_wait(job) || phases.into_iter().any(WorkloadPhase::holds_quota) {
+        return OwnWorkloads::Count;
+    }
+    let name = |one: &str| key.in_namespace(one);
+    let names = own.into_iter().filter_map(|one| one.metadata.name.as_deref());
+    OwnWorkloads::Surplus(names.map(name).collect())
 }
 
 /// Whether another controller can start the job. A gate of a pod is taken off for its own Workload only.

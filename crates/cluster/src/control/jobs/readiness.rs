@@ -1,53 +1,54 @@
 //! Whether the pods of a Workload are ready, by its job, group or set.
 
+use std::sync::Arc;
+
 use ::jobs::{
-    GenericJob,
+    GenericJob, JobGates, JobObject, Pod,
     generic_job::SetSize,
     pods::group::{self, ReplacementCondition},
     reconcile,
 };
 use crds::{meta::is_true, names::conditions::EVICTED, v1beta2::Workload};
-use index::Index;
-use runtime::watch::Key;
 
-use super::Jobs;
+use super::{role_requests::RoleRequests, workload_jobs::WorkloadJobs};
 
-impl Jobs {
-    /// Whether the pods of the job of a Workload are ready.
-    pub(crate) fn pods_ready(&self, key: &Key, workload: &Workload) -> Option<bool> {
-        let first = self.of_workload(key, workload).first_dispatched();
-        match first.and_then(|job| job.set_size()) {
+/// What the pods of a Workload are known by.
+pub(super) struct ObservedPods<'a> {
+    /// The pods of its group; `None` if it is not that of a group.
+    pub(super) group: Option<Vec<&'a Pod>>,
+    pub(super) gates: JobGates,
+}
+
+impl ObservedPods<'_> {
+    /// Whether the pods of the job of a Workload are ready. `completed` is the job with the objects that its pod sets need.
+    pub(super) fn are_ready(
+        &self,
+        jobs: WorkloadJobs<'_, '_>,
+        completed: impl FnOnce() -> Option<Arc<JobObject>>,
+    ) -> Option<bool> {
+        let workload: &Workload = jobs.workload;
+        let set = jobs.first_dispatched().and_then(|job| job.set_size());
+        match (set, &self.group) {
             // What a set that was scaled to zero was before stays: its pods do not come back by themselves.
-            Some(SetSize::Group { pods: 0 }) => None,
-            _ if self.groups.contains(key) => {
-                group::pods_ready(&self.pods_of(self.groups.members(key)), workload)
-            }
+            (Some(SetSize::Group { pods: 0 }), _) => None,
+            (_, Some(pods)) => group::pods_ready(pods, workload),
             // The pods of an evicted set are gone when its quota is released.
-            Some(SetSize::Group { .. }) => {
+            (Some(SetSize::Group { .. }), None) => {
                 is_true(&workload.status.conditions, EVICTED).then_some(false)
             }
             // A replica without pods has not begun.
-            Some(SetSize::Replicas { .. }) => None,
-            None => {
-                let job = self.completed(key, workload);
-                job.and_then(|job| reconcile::pods_ready(&*job, workload, self.config.gates))
-            }
+            (Some(SetSize::Replicas { .. }), None) => None,
+            (None, None) => reconcile::pods_ready(&*completed()?, workload, self.gates),
         }
     }
 
     /// The condition `WaitingForReplacementPods` of the Workload of a group, if it changes.
-    pub(crate) fn replacement(
+    pub(super) fn replacement(
         &self,
-        key: &Key,
         workload: &Workload,
-        index: &Index,
+        requests: RoleRequests<'_>,
     ) -> Option<ReplacementCondition> {
-        let pods = self.pods_of(self.groups.members(key));
-        let gates = self.config.gates;
-        if pods.is_empty() {
-            return None;
-        }
-        let requests = self.role_requests(index);
-        requests.with(|all| group::waiting_for_replacement(&pods, workload, all, gates))
+        let pods = self.group.as_deref().filter(|pods| !pods.is_empty())?;
+        requests.with(|all| group::waiting_for_replacement(pods, workload, all, self.gates))
     }
 }

@@ -1,17 +1,23 @@
-//! Held pods of a set that is gone, such as those of a LeaderWorkerSet that was deleted without its dependents.
+//! Members of groups and sets of pods, and held pods of a set that is gone, such as those of a LeaderWorkerSet that was deleted without
+//! its dependents.
 //!
 //! The set alone puts its pods into groups, so a pod that is in none would wait for ever: it loses its gate, as upstream does it. A
 //! member of a group has a Workload, which starts it.
 //! The set is read before, see `absent_sets`.
 
 use ::jobs::{JobObject, Pod, pods};
+use index::Index;
 use jiff::Timestamp;
-use runtime::writer::WriteOutcome;
+use runtime::{watch::Key, writer::WriteOutcome};
 
 use super::{
     Jobs,
     absent_sets::{SHOWN_AFTER, WaitingMember},
     change::{JobChange, resource, submit},
+    pod_groups::PodGroups,
+    readiness::ObservedPods,
+    replica_sets::ReplicaSets,
+    role_requests::RoleRequests,
 };
 use crate::control::{
     context::Context,
@@ -21,6 +27,59 @@ use crate::control::{
 };
 
 impl Jobs {
+    /// Members of a group of pods.
+    pub(crate) fn members_of(&self, group: &Key) -> impl Iterator<Item = &JobKey> {
+        self.groups.members(group)
+    }
+
+    /// Whether a large group is not evaluated now, but after its pause.
+    pub(crate) fn group_rests(&mut self, group: &Key, ctx: &mut Context) -> bool {
+        self.groups.rests(group, ctx)
+    }
+
+    /// The group of a pod.
+    pub(crate) fn group_of(&self, key: &JobKey) -> Option<Key> {
+        let (key, job) = self.get(key)?;
+        PodGroups::of(key, job, self.config.gates)
+    }
+
+    /// The set of a pod that is in no group yet. The set puts it into one.
+    pub(crate) fn set_of_new_member(&self, key: &JobKey) -> Option<JobKey> {
+        let (key, job) = self.get(key)?;
+        let set = ReplicaSets::of(key, job, &self.config.kinds)?;
+        self.group_of(key).is_none().then_some(set)
+    }
+
+    /// Whether an object is a pod of a set.
+    pub(crate) fn is_of_set(&self, key: &JobKey, job: &JobObject) -> bool {
+        ReplicaSets::of(key, job, &self.config.kinds).is_some()
+    }
+
+    /// How members of groups are compared with their roles.
+    pub(crate) fn role_requests<'a>(&'a self, index: &'a Index) -> RoleRequests<'a> {
+        RoleRequests { index, kinds: &self.config.kinds, jobs: &self.jobs }
+    }
+
+    /// Evaluates the groups of members that request too much: what completes the requests of pods has changed.
+    pub(crate) fn evaluate_held_members(&self, ctx: &mut Context) {
+        let groups = self.held_members.units().filter_map(|pod| self.group_of(pod));
+        groups.for_each(|group| ctx.agenda.now(Reevaluation::PodGroup(group)));
+    }
+
+    pub(super) fn pods_of<'a>(
+        &'a self,
+        keys: impl IntoIterator<Item = &'a JobKey>,
+    ) -> Vec<&'a Pod> {
+        keys.into_iter().filter_map(|key| self.jobs.get(key)?.object().as_pod()).collect()
+    }
+
+    /// The pods by which it is known whether those of a Workload are ready.
+    pub(super) fn observed_pods(&self, key: &Key) -> ObservedPods<'_> {
+        let is_group = self.groups.contains(key);
+        let group = is_group.then(|| self.pods_of(self.groups.members(key)));
+        ObservedPods { group, gates: self.config.gates }
+    }
+
     /// Releases the held pods of a set that does not exist. `managed` says which pods are this process's to start.
     pub(crate) fn release_members_of_absent(
         &mut self,
