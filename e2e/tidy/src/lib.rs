@@ -9,6 +9,7 @@
 //! | [`glossary`] | length of the glossary |
 //! | [`links`] | links and paths in Markdown files lead to files |
 //! | [`cycles`] | cycles of files within a crate |
+//! | [`impl_files`] | in how many files a type has methods |
 //! | [`words`] | words for persons in comments and documents |
 //! | [`home_made`] | home-made words in comments and names |
 //! | [`suites`] | the Makefile runs every suite |
@@ -25,6 +26,7 @@ pub mod dependencies;
 pub mod files;
 pub mod glossary;
 pub mod home_made;
+pub mod impl_files;
 pub mod links;
 pub mod manifests;
 pub mod maps;
@@ -57,6 +59,7 @@ pub fn measures(packages: &[WorkspacePackage], files: &[TextFile]) -> Vec<Measur
     let mut measures = cycles::measures(packages, files);
     measures.extend(words::measures(packages, files));
     measures.extend(type_names::measures(files));
+    measures.extend(impl_files::measures(files));
     measures
 }
 

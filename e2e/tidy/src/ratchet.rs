@@ -1,6 +1,6 @@
 //! Rules that the code does not meet everywhere yet.
 //!
-//! A rule measures subjects (a crate, a type name) and has a limit. `ratchet.tsv` lists the subjects that may exceed it, and by how
+//! A rule measures subjects (a crate, a type, a function) and has a limit. `ratchet.tsv` lists the subjects that may exceed it, and by how
 //! much: rule, subject, and the most that is allowed. A measure above the limit and above its row is a violation. Numbers only
 //! shrink: `cargo run -p tidy` lowers every row to the present measure and removes rows of subjects that meet the limit.
 
@@ -13,7 +13,7 @@ use anyhow::Context;
 pub struct Measure {
     /// The rule.
     pub rule: &'static str,
-    /// A crate, or a type name.
+    /// A crate, a type, or a function.
     pub subject: String,
     /// The measure.
     pub measured: usize,

@@ -65,7 +65,7 @@ fn the_glossary_is_short() {
 }
 
 #[test]
-fn cycles_words_and_type_names_stay_within_their_limits() {
+fn measures_stay_within_their_limits() {
     let table = fs::read_to_string(root().join(RATCHET)).expect("the table");
     let ratchet = Ratchet::parse(&table).expect("the table");
     assert_eq!(ratchet.exceeded(&measures(&packages::packages(&metadata()), &files())), NONE);
