@@ -9,6 +9,7 @@
 //! | [`glossary`] | length of the glossary |
 //! | [`links`] | links and paths in Markdown files lead to files |
 //! | [`cycles`] | cycles of files within a crate |
+//! | [`function_lengths`] | length of functions |
 //! | [`impl_files`] | in how many files a type has methods |
 //! | [`words`] | words for persons in comments and documents |
 //! | [`home_made`] | home-made words in comments and names |
@@ -24,6 +25,7 @@ pub mod citations;
 pub mod cycles;
 pub mod dependencies;
 pub mod files;
+pub mod function_lengths;
 pub mod glossary;
 pub mod home_made;
 pub mod impl_files;
@@ -60,6 +62,7 @@ pub fn measures(packages: &[WorkspacePackage], files: &[TextFile]) -> Vec<Measur
     measures.extend(words::measures(packages, files));
     measures.extend(type_names::measures(files));
     measures.extend(impl_files::measures(files));
+    measures.extend(function_lengths::measures(files));
     measures
 }
 

@@ -144,18 +144,8 @@ impl Control for AgentControl {
                 this.capacity.observe_report(key, object);
             }),
             AgentInput::Queue(input) => self.observe_queues(input),
-            AgentInput::ProvisioningRequest(change) => {
-                let listed = change.is_list().then(|| ProvisioningRequest::kind(&()));
-                let Core { ctx, workloads, .. } = &mut self.core;
-                self.provisioning.observe_requests(change, (workloads, ctx));
-                self.listed(listed.as_deref());
-            }
-            AgentInput::PodTemplate(change) => {
-                let listed = change.is_list().then(|| EntryTemplate::kind(&()));
-                let Core { ctx, workloads, .. } = &mut self.core;
-                self.provisioning.observe_templates(change, (workloads, ctx));
-                self.listed(listed.as_deref());
-            }
+            AgentInput::ProvisioningRequest(change) => self.provisioning_requests(change),
+            AgentInput::PodTemplate(change) => self.pod_templates(change),
             AgentInput::Autoscaler(input) => {
                 self.capacity.observe_autoscaler(input, &mut self.core.ctx);
             }
@@ -247,6 +237,20 @@ impl Control for AgentControl {
 }
 
 impl AgentControl {
+    fn provisioning_requests(&mut self, change: Change<ProvisioningRequest>) {
+        let listed = change.is_list().then(|| ProvisioningRequest::kind(&()));
+        let Core { ctx, workloads, .. } = &mut self.core;
+        self.provisioning.observe_requests(change, (workloads, ctx));
+        self.listed(listed.as_deref());
+    }
+
+    fn pod_templates(&mut self, change: Change<EntryTemplate>) {
+        let listed = change.is_list().then(|| EntryTemplate::kind(&()));
+        let Core { ctx, workloads, .. } = &mut self.core;
+        self.provisioning.observe_templates(change, (workloads, ctx));
+        self.listed(listed.as_deref());
+    }
+
     fn each<K: Resource<DynamicType = ()>>(
         &mut self,
         change: Change<K>,

@@ -38,6 +38,7 @@ use k8s_openapi::api::{
     scheduling::v1::PriorityClass,
 };
 use kube::{Resource, core::DynamicObject};
+use provisioning::{EntryTemplate, ProvisioningRequest};
 use runtime::{
     watch::{Change, Key},
     writer::WriteOutcome,
@@ -57,12 +58,14 @@ use super::{
     manager_settings::ManagerSettings,
     multikueue::{MultiKueueDispatch, queued_moves::Rebalancing},
     namespaces_and_priorities::NamespacesAndPriorities,
+    observed::Observed,
     outbox::{Destination, Purpose, Subject, Ticket},
     provisioning::Provisioning,
     queue_objects::QueueObjects,
     queues::Queues,
     quota_automation::QuotaAutomation,
     timers::Reevaluation,
+    topology::{WatchedNode, WatchedPod},
     unavailable_integrations::UnavailableIntegrations,
     workload_measurements::WorkloadNumbers,
 };
@@ -159,18 +162,8 @@ impl Control for ManagerControl {
             ManagerInput::Topology(change) => self.each(change, |this, key, topology| {
                 this.queue_objects().topology(key, topology);
             }),
-            ManagerInput::Node(change) => {
-                self.pods.topologies.observe_nodes(&change);
-                self.each(change, |this, key, node| {
-                    this.pods.observe_node(&key.name, node.as_ref());
-                });
-            }
-            ManagerInput::Pod(change) => {
-                let change = self.pods.topologies.observe_pods(change);
-                self.each(change, |this, key, pod| {
-                    this.pods.topologies.observe_pod(key, pod.as_ref(), &mut this.core.ctx);
-                });
-            }
+            ManagerInput::Node(change) => self.nodes(change),
+            ManagerInput::Pod(change) => self.topology_pods(change),
             ManagerInput::ElasticPod(change) => {
                 self.pods.elastic_pods(change, &mut self.core.ctx);
             }
@@ -184,18 +177,8 @@ impl Control for ManagerControl {
             ManagerInput::ProvisioningRequestConfig(change) => {
                 self.each(change, Self::provisioning_config);
             }
-            ManagerInput::ProvisioningRequest(change) => {
-                let listed = change.is_list().then_some("ProvisioningRequest");
-                let Core { workloads, ctx, .. } = &mut self.core;
-                self.provisioning.observe_requests(change, (workloads, ctx));
-                self.listed(listed);
-            }
-            ManagerInput::PodTemplate(change) => {
-                let listed = change.is_list().then_some("PodTemplate");
-                let Core { workloads, ctx, .. } = &mut self.core;
-                self.provisioning.observe_templates(change, (workloads, ctx));
-                self.listed(listed);
-            }
+            ManagerInput::ProvisioningRequest(change) => self.provisioning_requests(change),
+            ManagerInput::PodTemplate(change) => self.pod_templates(change),
             ManagerInput::ClusterQueue(change) => self.each(change, Self::cluster_queue),
             ManagerInput::LocalQueue(change) => self.each(change, Self::local_queue),
             ManagerInput::Workload(change) => self.workloads(change),
@@ -332,6 +315,32 @@ impl Control for ManagerControl {
 
 /// Inputs, one kind each.
 impl ManagerControl {
+    fn nodes(&mut self, change: Change<Observed<WatchedNode>>) {
+        self.pods.topologies.observe_nodes(&change);
+        self.each(change, |this, key, node| this.pods.observe_node(&key.name, node.as_ref()));
+    }
+
+    fn topology_pods(&mut self, change: Change<Observed<WatchedPod>>) {
+        let change = self.pods.topologies.observe_pods(change);
+        self.each(change, |this, key, pod| {
+            this.pods.topologies.observe_pod(key, pod.as_ref(), &mut this.core.ctx);
+        });
+    }
+
+    fn provisioning_requests(&mut self, change: Change<ProvisioningRequest>) {
+        let listed = change.is_list().then_some("ProvisioningRequest");
+        let Core { workloads, ctx, .. } = &mut self.core;
+        self.provisioning.observe_requests(change, (workloads, ctx));
+        self.listed(listed);
+    }
+
+    fn pod_templates(&mut self, change: Change<EntryTemplate>) {
+        let listed = change.is_list().then_some("PodTemplate");
+        let Core { workloads, ctx, .. } = &mut self.core;
+        self.provisioning.observe_templates(change, (workloads, ctx));
+        self.listed(listed);
+    }
+
     /// Applies every object of a change, and records that its kind was listed.
     fn each<K: Resource<DynamicType = ()>>(
         &mut self,

@@ -211,7 +211,6 @@ pub(super) fn copy_view(
     let missing: Vec<&JobKey> = missing.into_iter().map(|(hub, _)| hub).collect();
     let mut keys = jobs.iter().map(|(job, _)| *job).chain(missing.iter().copied());
     let job_pending = keys.any(|job| writes.is_unsettled(&worker.job_target(job)));
-    let hub_job = |job: &JobKey| hub_job_of(job, hub_jobs);
     let clone = worker.clones.get(key);
     RemoteCopy {
         cluster: worker.id,
@@ -224,38 +223,55 @@ pub(super) fn copy_view(
             .refused
             .copy(key, nominated_epoch(hub))
             .map(|refused| refused.message.as_str().into()),
-        clone: clone.map(|tracked| RemoteWorkload {
-            awaits_nodes_until: worker
-                .report_counts_until()
-                .filter(|_| awaits_nodes(tracked.object()))
-                .map(engine_time),
-            stale_priority: has_stale_priority(worker, key, (tracked.object(), expected, now)),
-            stale_size: sizes.of_clone().is_some(),
-            gate: clone_gate(worker, key, (tracked.object(), now)),
-            stamp: stamp_state(tracked.object(), leases.stamp),
-            ..clone_view(tracked.object(), inputs)
+        clone: clone.map(|tracked| {
+            let stale_size = sizes.of_clone().is_some();
+            let stamp = stamp_state(tracked.object(), leases.stamp);
+            let view = clone_on(worker, key, tracked.object(), inputs);
+            RemoteWorkload { stale_size, stamp, ..view }
         }),
         missing_job: !missing.is_empty() || (jobs.is_empty() && uncopied.is_empty()),
         name_held: missing.iter().any(|job| worker.jobs.get(job).is_some()),
-        jobs: jobs
-            .iter()
-            .map(|(job_key, job)| {
-                let shared =
-                    set_copies::is_shared(&***job) && (inputs.is_needed)(job_key, worker.name());
-                let stale_size =
-                    hub_job(job_key).is_some_and(|hub| sizes.of_job(job_key, hub).is_some());
-                let heir = heirs.heir(job_key, job, worker);
-                let handed_over = heir.is_some_and(|heir| heir != key);
-                let view = job_view(job, hub_job(job_key), inputs);
-                // Its stamps are those of the slice that it names.
-                let (epoch, history, same_uid) = match heir {
-                    Some(heir) if heir == key => (hub.epoch, CopyHistory::Known, true),
-                    _ => (view.epoch, view.history, view.same_uid),
-                };
-                RemoteJob { shared, stale_size, handed_over, epoch, history, same_uid, ..view }
-            })
-            .collect(),
+        jobs: jobs.iter().map(|job| job_on(sizes, *job, inputs)).collect(),
     }
+}
+
+/// The clone on a worker, apart from its size and its stamp.
+fn clone_on(
+    worker: &Worker,
+    key: &Key,
+    clone: &Workload,
+    inputs: &CopyInputs<'_>,
+) -> RemoteWorkload {
+    let CopyInputs { expected, now, .. } = *inputs;
+    let counts_until = worker.report_counts_until().filter(|_| awaits_nodes(clone));
+    RemoteWorkload {
+        awaits_nodes_until: counts_until.map(engine_time),
+        stale_priority: has_stale_priority(worker, key, (clone, expected, now)),
+        gate: clone_gate(worker, key, (clone, now)),
+        ..clone_view(clone, inputs)
+    }
+}
+
+/// The copy of a job on a worker.
+fn job_on(
+    sizes: CopySizes<'_>,
+    (job_key, job): (&JobKey, &Arc<JobObject>),
+    inputs: &CopyInputs<'_>,
+) -> RemoteJob {
+    let CopySizes { worker, key, .. } = sizes;
+    let CopyInputs { hub, hub_jobs, heirs, .. } = *inputs;
+    let shared = set_copies::is_shared(&**job) && (inputs.is_needed)(job_key, worker.name());
+    let hub_job = hub_job_of(job_key, hub_jobs);
+    let stale_size = hub_job.is_some_and(|hub| sizes.of_job(job_key, hub).is_some());
+    let heir = heirs.heir(job_key, job, worker);
+    let handed_over = heir.is_some_and(|heir| heir != key);
+    let view = job_view(job, hub_job, inputs);
+    // Its stamps are those of the slice that it names.
+    let (epoch, history, same_uid) = match heir {
+        Some(heir) if heir == key => (hub.epoch, CopyHistory::Known, true),
+        _ => (view.epoch, view.history, view.same_uid),
+    };
+    RemoteJob { shared, stale_size, handed_over, epoch, history, same_uid, ..view }
 }
 
 /// The copies of the jobs of a Workload: those that name its clone, those that it has together with others, and those of an earlier
