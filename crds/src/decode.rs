@@ -27,6 +27,12 @@ use crate::{
 ///
 /// Contract: as `serde_json::from_str`. Implementations are functions of one type, so that the decoder is compiled with the
 /// type.
+///
+/// ```ignore
+/// let text = r#"{"metadata": {"name": "team"}, "spec": {"parentName": "org"}}"#;
+/// let cohort = Cohort::decode_text(text)?;
+/// assert_eq!(cohort.spec.parent_name, "org");
+/// ```
 pub trait Decode: Sized {
     /// Decodes the text of an object.
     ///

@@ -17,6 +17,17 @@ pub enum OutputFormat {
 }
 
 /// A model with a text for people.
+///
+/// Contract: the text ends with a line break. [`render`] prints it unless a program asked for JSON or YAML.
+///
+/// ```ignore
+/// impl HumanText for FencedWorker {
+///     fn text(&self, wide: bool) -> String {
+///         let session = if wide { format!(" (session {})", self.session) } else { String::new() };
+///         format!("worker {} is fenced{session}\n", self.name)
+///     }
+/// }
+/// ```
 pub trait HumanText {
     /// The text; `wide` adds columns.
     fn text(&self, wide: bool) -> String;

@@ -52,6 +52,15 @@ impl Debug for GaveUp {
 impl std::error::Error for GaveUp {}
 
 /// An object that can be waited for.
+///
+/// Every API type is one. A wait follows a watch of the kind, so its condition sees each state that the API server reports, and it
+/// ends with the first one that meets it.
+///
+/// ```ignore
+/// let within = Duration::from_secs(30);
+/// let finished = cluster.until(&jobs, "train", "is finished", within, |job: &Job| is_finished(job));
+/// let job = finished.await?;
+/// ```
 pub trait Watched:
     Resource + Clone + DeserializeOwned + Serialize + Debug + Send + 'static
 {

@@ -11,6 +11,7 @@
 //! | [`cycles`] | cycles of files within a crate |
 //! | [`function_lengths`] | length of functions |
 //! | [`impl_files`] | in how many files a type has methods |
+//! | [`trait_examples`] | the page of a public trait shows an example |
 //! | [`words`] | words for persons in comments and documents |
 //! | [`home_made`] | home-made words in comments and names |
 //! | [`suites`] | the Makefile runs every suite |
@@ -38,6 +39,7 @@ pub mod ratchet;
 pub mod settings;
 pub mod sources;
 pub mod suites;
+pub mod trait_examples;
 pub mod type_names;
 pub mod words;
 

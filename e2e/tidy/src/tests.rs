@@ -72,6 +72,11 @@ fn measures_stay_within_their_limits() {
 }
 
 #[test]
+fn the_page_of_every_public_trait_shows_an_example() {
+    assert_eq!(trait_examples::missing(&files()), NONE);
+}
+
+#[test]
 fn every_file_is_named_after_its_concept() {
     assert_eq!(sources::nameless(&files()), NONE);
 }

@@ -13,6 +13,26 @@ use serde::{Deserialize, Deserializer, de};
 use serde_json::{Error, value::RawValue};
 
 /// What is kept of an object.
+///
+/// A watch decodes each object as [`Object`](Self::Object), keeps what [`of`](Self::of) returns, and drops the rest. So `of` may read
+/// nothing else, and two objects of which the same is kept are equal to every decision.
+///
+/// ```ignore
+/// struct Cordoned(bool);
+///
+/// impl Reduced for Cordoned {
+///     type Kind = Node;
+///     type Object = Node;
+///
+///     fn metadata(node: &Node) -> &ObjectMeta {
+///         &node.metadata
+///     }
+///
+///     fn of(node: &Node) -> Self {
+///         Self(node.spec.as_ref().and_then(|spec| spec.unschedulable).unwrap_or_default())
+///     }
+/// }
+/// ```
 pub trait Reduced: Sized {
     /// The kind of the object.
     type Kind: Resource<DynamicType = ()>;
