@@ -113,9 +113,11 @@ fn command(images: &[ImageDefinition], input: &CompilationInput<'_>) -> Command 
     cargo
 }
 
-/// Static linking, and no paths of this machine in the programs.
+/// Static linking, no names of functions, and no paths of this machine in the programs. Cargo forgets the profile's `strip` for a package with
+/// an `opt-level` of its own.
 fn flags(input: &CompilationInput<'_>) -> Vec<OsString> {
-    let mut flags = vec!["-Ctarget-feature=+crt-static".into(), remap(input.workspace, "/sluice")];
+    let mut flags = vec!["-Ctarget-feature=+crt-static".into(), "-Cstrip=symbols".into()];
+    flags.push(remap(input.workspace, "/sluice"));
     flags.extend(cargo_home().map(|home| remap(&home, "/cargo")));
     if !input.target_directory.starts_with(input.workspace) {
         flags.push(remap(input.target_directory, "/sluice/target/images/build"));

@@ -60,7 +60,8 @@ impl SmallWorkspace {
         workspace.write(
             "Cargo.toml",
             "[workspace]\nresolver = \"3\"\nmembers = [\"*\"]\nexclude = [\"target\"]\n\
-             [profile.image]\ninherits = \"release\"\nstrip = \"symbols\"\n",
+             [profile.image]\ninherits = \"release\"\nstrip = \"symbols\"\n\
+             [profile.release.package.greeter]\nopt-level = \"s\"\n",
         );
         workspace.package(
             "greeter",
@@ -281,6 +282,21 @@ fn a_program_with_failpoints_becomes_no_image() {
     let error = workspace.compile().expect_err("failpoints").to_string();
     assert!(error.ends_with("was built with failpoints"), "{error}");
     assert!(error.contains("words"), "{error}");
+}
+
+/// The type of a section with names of functions.
+const SYMBOLS: [u8; 4] = [2, 0, 0, 0];
+
+#[test]
+fn a_program_of_a_package_with_settings_of_its_own_has_no_names_of_functions() {
+    let workspace = SmallWorkspace::new();
+    let compilation = workspace.compile().expect("a program");
+    let program = fs::read(compilation.program("greet").expect("the program")).expect("a file");
+    let first = u64::from_le_bytes(*program[0x28..].first_chunk().expect("an address"));
+    let count = u16::from_le_bytes(*program[0x3c..].first_chunk().expect("a number"));
+    let headers = program[usize::try_from(first).expect("an index")..].chunks(64);
+    let kinds: Vec<_> = headers.take(count.into()).map(|header| &header[4..8]).collect();
+    assert!(kinds.len() > 5 && !kinds.contains(&&SYMBOLS[..]), "{kinds:?}");
 }
 
 #[test]
