@@ -119,6 +119,11 @@ impl<'a> BenchEnvironment<'a> {
         Ok(())
     }
 
+    /// Starts a further manager with the same configuration, on ports that nothing calls.
+    pub(crate) async fn further_manager(&self, ports: InstallationPorts) -> Result<Program> {
+        self.installation.manager_on(ports, &self.blocks, &[]).await
+    }
+
     /// The worker of this name.
     pub(crate) fn worker(&self, name: &str) -> Result<&Cluster> {
         let mut workers = self.installation.workers.iter();

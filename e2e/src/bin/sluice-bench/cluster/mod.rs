@@ -6,10 +6,12 @@
 
 mod generator;
 mod job_lives;
+mod pending_jobs;
 mod play;
 mod replay;
 mod restart;
 mod status_writes;
+mod takeover;
 mod turnover;
 
 use anyhow::Result;
@@ -50,7 +52,7 @@ pub(crate) struct ClusterOptions {
     /// Jobs that live on the manager's cluster.
     #[arg(long, default_value_t = 1000)]
     jobs: usize,
-    /// Jobs that are pending when the manager restarts.
+    /// Jobs that are pending when the manager restarts, and when the leader of two is killed.
     #[arg(long, default_value_t = 10_000)]
     pending: usize,
 }
@@ -66,6 +68,7 @@ pub(crate) async fn run(options: &ClusterOptions) -> Result<()> {
     turnover(options, &mut figures).await?;
     lives(options, &mut figures).await?;
     restart(options, &mut figures).await?;
+    takeover(options, &mut figures).await?;
     println!("\nprofile {}", options.files.profile());
     figures::record(&options.files.results("cluster.json"), &figures, details)
 }
@@ -188,6 +191,16 @@ async fn restart(options: &ClusterOptions, figures: &mut Vec<Figure>) -> Result<
     let resident = mebibytes(measured.usage.resident_bytes);
     figures.push(Figure::at_most("rss_10k_mb", resident, 120.0, 80.0));
     figures.push(Figure::at_most("restart_s", measured.first_admission, 5.0, 2.0));
+    Ok(())
+}
+
+async fn takeover(options: &ClusterOptions, figures: &mut Vec<Figure>) -> Result<()> {
+    println!("a killed leader with {} pending Jobs", options.pending);
+    let lab = lab().await?;
+    let mut field = BenchEnvironment::lay(&lab, plan(options)).await?;
+    let measured = Box::pin(takeover::measure(&mut field, options.pending)).await?;
+    figures.push(Figure::at_most("takeover_s", measured.first_admission, 1.0, 0.5));
+    figures.push(Figure::plain("takeover_cpu_s", measured.cpu));
     Ok(())
 }
 
