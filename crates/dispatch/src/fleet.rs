@@ -15,7 +15,7 @@ use crate::companions::Companions;
 use crate::exclusions::{ExclusionCause, Exclusions};
 use crate::gang_reservation::{CapacityReservation, ReservationInputs};
 use crate::pending_placements::PendingPlacements;
-use crate::run_times::{RunTimeGroup, RunTimes};
+use crate::run_times::{RunTime, RunTimeGroup, RunTimes};
 use crate::slice_extension::SliceExtensions;
 use crate::unreported_clusters::RacingWorkloads;
 use crate::worker_cluster::{PlacementSerial, WorkerCluster};
@@ -248,6 +248,12 @@ impl Fleet {
         {
             self.mark_changed(cluster);
         }
+    }
+
+    /// The run time by which a Workload was placed; `None` if it is not known, or the Workload is not placed.
+    pub fn placed_run_time(&self, workload: WorkloadId) -> Option<RunTime> {
+        let (cluster, serial) = *self.placements.get(&workload)?;
+        self.clusters[cluster.index()].placed_work(serial)?.run_time()
     }
 
     /// Records that work of a group ended well at `end`, after so many nanoseconds.

@@ -108,6 +108,8 @@ names! {
     STATUS_TOO_LARGE = "StatusTooLarge";
     /// Of an event: a removed worker still has objects of a Workload.
     LEFT_BEHIND = "LeftBehind";
+    /// Of an event: the worker cluster that was chosen, and the run time that was assumed.
+    CLUSTER_CHOSEN = "ClusterChosen";
     /// Of an event: the job has succeeded on a worker in an earlier dispatch.
     RESULT_ADOPTED = "ResultAdopted";
     /// Of an event: the Workload of a job has finished on a worker that has no copy of the job.

@@ -53,7 +53,9 @@ impl VerdictInputs<'_> {
             let checks = self.index.checks_for_flavors(&admission.cluster_queue, flavors);
             let cluster = cluster.map(|id| self.fleet.name(id).into());
             let considered = explain::considered_flavors(self.engine, entry);
-            return Verdict::Reserve(ReservedQuota { admission, checks, cluster, considered });
+            let run_time = self.fleet.placed_run_time(entry.workload);
+            let reserved = ReservedQuota { admission, checks, cluster, run_time, considered };
+            return Verdict::Reserve(reserved);
         }
         if entry.outcome.concerns_reserving_workload() {
             return self.of_failed_nodes(entry);

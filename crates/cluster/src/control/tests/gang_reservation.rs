@@ -271,3 +271,37 @@ fn nothing_is_reserved_for_a_gang_that_is_not_eligible() {
     };
     assert!(!small_gets_in_when(&json!({}), 40, held), "it went on waiting");
 }
+
+/// What is said about the cluster that is chosen for a Workload that declares this run time, where work of its origin took a minute.
+fn said_about_choice(origin: &str, declared: &Value) -> Option<String> {
+    let mut control = manager(&json!({}));
+    let listed = running_beside(&[("known", 60)]);
+    control.observe(ManagerInput::Workload(list(listed)), NOW);
+    let mut chosen = waiting(&format!("{origin}-9"), 1, 4);
+    chosen["spec"]["maximumExecutionTimeSeconds"] = declared.clone();
+    control.observe(ManagerInput::Workload(Change::Apply(shared(chosen.clone()))), NOW);
+    let step = control.decide(NOW);
+    let order = step.orders.iter().find(|order| {
+        let body: Value = serde_json::from_slice(order.write.request().body()).unwrap_or_default();
+        body["status"]["nominatedClusterNames"] == json!(["east"])
+    });
+    let order = order.expect("it is nominated");
+    let body: Value = serde_json::from_slice(order.write.request().body()).expect("JSON");
+    chosen["metadata"]["resourceVersion"] = json!("90");
+    chosen["status"] = body["status"].clone();
+    control.answered(&order.ticket.clone(), WriteOutcome::done(chosen), NOW);
+    let events = control.decide(NOW).events;
+    let said = events.iter().find(|one| &*one.reason == "ClusterChosen");
+    said.map(|one| one.note.to_string())
+}
+
+#[test]
+fn the_run_time_of_a_choice_is_shown_with_its_source() {
+    let said = |origin, declared| said_about_choice(origin, &declared);
+    let choice = |run_time: &str| {
+        Some(format!("Worker cluster east was chosen; the workload is taken to run for {run_time}"))
+    };
+    assert_eq!(said("known", json!(90)), choice("90s (declared)"));
+    assert_eq!(said("known", json!(null)), choice("61s (learned)"));
+    assert_eq!(said("unknown", json!(null)), None);
+}

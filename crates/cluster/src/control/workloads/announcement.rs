@@ -153,6 +153,7 @@ impl StatusChange<'_> {
                 "Quota reserved in ClusterQueue {queue}, wait time since queued was {waited}s{considered}"
             );
             events.push(self.normal(reporters::SCHEDULER, reasons::QUOTA_RESERVED, note));
+            events.extend(self.chosen_cluster());
         }
         if let Some(cluster) = self.recorded_cluster() {
             let note = format!("The workload was admitted on \"{cluster}\"");
@@ -171,6 +172,16 @@ impl StatusChange<'_> {
             events.push(self.normal(reporter, reasons::ADMITTED, note));
         }
         events
+    }
+
+    /// The cluster that was chosen with a run time in view. Without one, the nominated cluster in the status says everything.
+    fn chosen_cluster(&self) -> Option<EventRecord> {
+        let reservation = self.transitions.reservation()?;
+        let (cluster, run_time) = (reservation.cluster.as_deref()?, reservation.run_time?);
+        let note = format!(
+            "Worker cluster {cluster} was chosen; the workload is taken to run for {run_time}"
+        );
+        Some(self.normal(reporters::SCHEDULER, reasons::CLUSTER_CHOSEN, note))
     }
 
     fn eviction(&self) -> Vec<EventRecord> {

@@ -4,6 +4,7 @@ use crds::{
     names::reasons,
     v1beta2::{Admission, TopologyAssignment},
 };
+use dispatch::RunTime;
 use engine::PreemptionReason;
 use index::status::PodSetTopology;
 use jiff::Timestamp;
@@ -78,6 +79,8 @@ pub(crate) struct ReservedQuota {
     pub(crate) checks: Vec<String>,
     /// The nominated worker cluster, under the capacity dispatcher.
     pub(crate) cluster: Option<Box<str>>,
+    /// The run time that was assumed when the cluster was chosen, if one is known.
+    pub(crate) run_time: Option<RunTime>,
     /// Flavors that were looked at and do not simply fit, as the Event shows them; may be empty.
     pub(crate) considered: String,
 }
@@ -402,7 +405,13 @@ mod tests {
     fn reserve() -> Transition {
         let admission = Admission::default();
         let (checks, considered) = (Vec::new(), String::new());
-        Transition::Reserve(ReservedQuota { admission, checks, cluster: None, considered })
+        Transition::Reserve(ReservedQuota {
+            admission,
+            checks,
+            cluster: None,
+            run_time: None,
+            considered,
+        })
     }
 
     #[test]
