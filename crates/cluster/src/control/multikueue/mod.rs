@@ -513,7 +513,7 @@ impl MultiKueueDispatch {
         self.incarnation.answered(answer)
     }
 
-    /// Writes the term of this leader, reads copies whose creates are not settled, and every `gcInterval` evaluates what a worker
+    /// Writes the term of this leader, reads copies with creates that are not settled, and every `gcInterval` evaluates what a worker
     /// has and the hub does not know. Called at each decision.
     pub(crate) fn keep(
         &mut self,
