@@ -33,19 +33,19 @@ use crate::{Stop, client_certificate::PeerCertificates};
 
 /// Limits of a server.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct ServerLimits {
+pub struct ServerLimits {
     /// Maximum number of connections; further ones wait to be accepted.
-    pub(crate) connections: usize,
+    pub connections: usize,
     /// Timeout of a TLS handshake, and of the first bytes after it.
-    pub(crate) handshake: Duration,
+    pub handshake: Duration,
     /// Time for which an HTTP/1 connection is kept without the headers of a request.
-    pub(crate) idle: Duration,
+    pub idle: Duration,
     /// Time for which a client may take nothing of an answer.
-    pub(crate) stalled: Duration,
+    pub stalled: Duration,
     /// Time for requests in flight after the stop.
-    pub(crate) drain: Duration,
+    pub drain: Duration,
     /// Pause after a failed accept, for example without free file descriptors.
-    pub(crate) accept_pause: Duration,
+    pub accept_pause: Duration,
 }
 
 impl Default for ServerLimits {
@@ -95,8 +95,8 @@ impl Server {
     }
 
     /// Replaces the default limits.
-    #[cfg(test)]
-    pub(crate) fn with_limits(self, limits: ServerLimits) -> Self {
+    #[must_use]
+    pub fn with_limits(self, limits: ServerLimits) -> Self {
         Self { limits, ..self }
     }
 

@@ -292,7 +292,7 @@ fn said_about_choice(origin: &str, declared: &Value) -> Option<String> {
     control.answered(&order.ticket.clone(), WriteOutcome::done(chosen), NOW);
     let events = control.decide(NOW).events;
     let said = events.iter().find(|one| &*one.reason == "ClusterChosen");
-    said.map(|one| one.note.to_string())
+    said.map(|one| one.note.clone())
 }
 
 #[test]
