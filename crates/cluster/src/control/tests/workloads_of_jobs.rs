@@ -484,7 +484,7 @@ fn the_workload_of_a_successor_of_the_name_goes_on() {
     cluster.observe(ManagerInput::Job(batch_job(), Change::Delete(gone)));
     let step = cluster.control.decide(cluster.now);
     let purposes: Vec<Purpose> = step.orders.iter().map(|order| order.ticket.purpose).collect();
-    assert_eq!(purposes, []);
+    assert_eq!(purposes, [Purpose::Unfinalize], "it is not finished");
 }
 
 #[test]
