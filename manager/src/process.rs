@@ -56,8 +56,8 @@ pub(crate) async fn run(
     let pods_metrics = PodsMetrics::default();
     let explanations = AdmissionExplanations::default();
     let count = metrics.requests.of(HOME);
-    let kubeconfig = args.kubeconfig.as_deref();
-    let client = client::connect(kubeconfig, build_info::USER_AGENT, &count).await?;
+    let client =
+        client::connect(args.kubeconfig.as_deref(), build_info::USER_AGENT, &count).await?;
     let kinds = resource_names::resolve(&settings.kinds, &client).await;
     let settings = &ProcessSettings { kinds, ..settings.clone() };
     let slot = CertificateSlot::new();
@@ -67,10 +67,10 @@ pub(crate) async fn run(
 
     let called = called_servers(settings, components);
     let ray_api = (settings, &args.ray_api);
-    let serves_ray = components.contains(&ManagerComponent::RayApi);
     let metrics_address = listen::parse(&settings.file.metrics.bind_address)?;
     let tls_metrics = metrics_address.is_some() && !args.metrics_plain;
     let own_metrics = settings.certificates().of_metrics(Path::new(METRICS_CERT_DIR));
+    let serves_ray = components.contains(&ManagerComponent::RayApi);
     let mut ready = match serves_ray {
         true => ray_api::keep_certificate(ray_api, &client, &slot, stop, &mut tasks)?,
         false => {
@@ -102,9 +102,8 @@ pub(crate) async fn run(
     }
     // After webhooks, leader and visibility, which have asked for their stores by now.
     tasks.spawn(stores.run());
-    let leading = shutdown.leading().clone();
     // The name is that of kube-apiserver: no new requests while the process stops.
-    ready = ready.with("shutdown", move || !leading.is_cancelled());
+    ready = ready.with("shutdown", is_leading(shutdown));
     serve_probes(settings, ready, stop, &mut tasks).await?;
     serve_profiles(settings, stop, &mut tasks).await?;
     if let Some(address) = metrics_address {
@@ -117,6 +116,12 @@ pub(crate) async fn run(
         serve_metrics(args, (address, tls), registry, client, stop, &mut tasks).await?;
     }
     Ok(runtime::tasks::supervise(tasks, stop.clone()).await?)
+}
+
+/// Whether the process is not about to stop.
+fn is_leading(shutdown: &Shutdown) -> impl Fn() -> bool + Send + Sync + 'static {
+    let leading = shutdown.leading().clone();
+    move || !leading.is_cancelled()
 }
 
 /// The servers of this process that the API server calls.

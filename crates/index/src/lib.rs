@@ -1,7 +1,8 @@
 //! Conversion of API objects to inputs of the engine and of dispatch, and of decisions to statuses.
 //!
-//! * [`Index`] takes objects: one method per kind, which returns the engine's events. It is composed of tables, each of which owns the fields
-//!   of its kinds that later objects are read against (flavors, checks, queues, LimitRanges), and answers questions about queues.
+//! * [`Index`] takes objects: one method per kind, which returns the engine's events. It is composed of tables, each of which
+//!   owns the fields of its kinds that later objects are read against (flavors, checks, queues, LimitRanges), and answers
+//!   questions about queues.
 //! * [`status`] takes decisions: each transition of a Workload is a function from one status to the next.
 //! * [`gauges`] are the numbers of queues and Cohorts for metrics.
 //! * [`local_queue_usage`] reads and writes what LocalQueues consumed under admission fair sharing.

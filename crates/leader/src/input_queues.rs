@@ -10,7 +10,7 @@
 //! alone. The inputs of one source stay in their order. The queue of a worker that was given up goes with its last input.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fmt,
     future::poll_fn,
     sync::{Arc, Weak},
@@ -162,8 +162,10 @@ pub struct InputQueues<I> {
     opened: UnboundedReceiver<WorkerQueue<I>>,
     /// Weak: the last of the senders ends the loop.
     senders: Weak<Senders<I>>,
-    /// The worker that the next turn begins with.
+    /// The worker that the next turn begins with; at most their number.
     first: usize,
+    /// Workers that were given up and have a queue.
+    given_up: BTreeSet<Box<str>>,
 }
 
 impl<I> fmt::Debug for InputQueues<I> {
@@ -184,6 +186,7 @@ pub fn inputs<I>() -> (Inputs<I>, InputQueues<I>) {
         opened: queues,
         senders: Arc::downgrade(&senders),
         first: 0,
+        given_up: BTreeSet::new(),
     };
     (Inputs(senders), queues)
 }
@@ -223,22 +226,41 @@ impl<I: InputSource> InputQueues<I> {
         Poll::Ready(batch)
     }
 
-    /// Closes the queues of workers with their last input in this batch.
+    /// Closes the queues of workers after their last input. One with a sender that is still in use is tried again after the next batch.
     fn close(&mut self, batch: &[QueuedInput<I>]) {
-        let last = batch.iter().filter(|one| one.input.is_last());
-        for name in last.filter_map(|one| one.input.worker()) {
-            let Some(place) = self.workers.iter().position(|(worker, _)| **worker == *name) else {
-                continue;
-            };
-            let Some(senders) = self.senders.upgrade() else { return };
-            let mut open = senders.workers.write();
-            // A worker that came back keeps its queue: in another one its inputs could overtake those that wait.
-            let used = open.get(name).is_some_and(|sender| sender.strong_count() > 1);
-            if !used && self.workers[place].1.is_empty() {
-                open.remove(name);
-                self.workers.remove(place);
+        for one in batch {
+            let Some(name) = one.input.worker() else { continue };
+            if one.input.is_last() {
+                self.given_up.insert(name.into());
+            } else if !self.given_up.is_empty() {
+                // A worker that came back keeps its queue: in another one its inputs could overtake those that wait.
+                self.given_up.remove(name);
             }
         }
+        let mut given_up = std::mem::take(&mut self.given_up);
+        given_up.retain(|name| !self.close_queue(name));
+        self.given_up = given_up;
+    }
+
+    /// Closes the queue of a worker if it is empty and no sender of it is in use. Returns whether there is none any more.
+    fn close_queue(&mut self, name: &str) -> bool {
+        let (Some(place), Some(senders)) =
+            (self.workers.iter().position(|(worker, _)| **worker == *name), self.senders.upgrade())
+        else {
+            return true;
+        };
+        let mut open = senders.workers.write();
+        let used = open.get(name).is_some_and(|sender| sender.strong_count() > 1);
+        if used || !self.workers[place].1.is_empty() {
+            return false;
+        }
+        open.remove(name);
+        self.workers.remove(place);
+        // The turn goes on with the same worker.
+        if place < self.first {
+            self.first -= 1;
+        }
+        true
     }
 
     /// Takes inputs of the own cluster, up to half of a batch. Returns whether any of its senders is left.
@@ -408,8 +430,8 @@ mod tests {
         };
         let open = |queues: &InputQueues<Numbered>| {
             let senders: Vec<_> = inputs.0.workers.read().keys().cloned().collect();
-            let names: Vec<_> = queues.workers.iter().map(|(name, _)| name.clone()).collect();
-            assert_eq!(senders, names);
+            let names: BTreeSet<_> = queues.workers.iter().map(|(name, _)| name.clone()).collect();
+            assert!(senders.iter().eq(&names), "{senders:?} {names:?}");
             names.len()
         };
         ["a", "b"].into_iter().for_each(|worker| send(worker, 0));
@@ -425,5 +447,41 @@ mod tests {
         let batch = queues.next_inputs().await;
         assert!(batch.contains(&Numbered(Some("a"), 1)) && batch.len() == 2, "{batch:?}");
         assert_eq!(open(&queues), 2);
+    }
+
+    #[tokio::test]
+    async fn workers_that_are_given_up_together_leave_the_turns_of_the_others() {
+        for (n_workers, n_turns) in [(2, 0), (2, 1), (3, 1), (3, 2), (3, 3)] {
+            let (inputs, mut queues) = inputs();
+            let names = &["a", "b", "c"][..n_workers];
+            let send = |worker, number| {
+                inputs.try_send(Numbered(worker, number)).expect("there is room");
+            };
+            names.iter().for_each(|worker| send(Some(*worker), 0));
+            assert_eq!(queues.next_inputs().await.len(), n_workers);
+            for number in 0..n_turns {
+                send(None, number);
+                assert_eq!(queues.next_inputs().await.len(), 1);
+            }
+            names.iter().for_each(|worker| send(Some(*worker), LAST));
+            assert_eq!(queues.next_inputs().await.len(), n_workers);
+            send(Some("d"), 7);
+            assert_eq!(queues.next_inputs().await, [Numbered(Some("d"), 7)]);
+            assert_eq!(queues.workers.len(), 1);
+        }
+    }
+
+    #[tokio::test]
+    async fn the_queue_of_a_worker_with_a_sender_that_is_not_dropped_yet_goes_with_a_later_batch() {
+        let (inputs, mut queues) = inputs();
+        inputs.try_send(Numbered(Some("a"), 0)).expect("there is room");
+        let held = inputs.queue_of(&Numbered(Some("a"), 0));
+        inputs.try_send(Numbered(Some("a"), LAST)).expect("there is room");
+        assert_eq!(queues.next_inputs().await.len(), 2);
+        assert_eq!(queues.workers.len(), 1);
+        drop(held);
+        inputs.try_send(Numbered(None, 0)).expect("there is room");
+        assert_eq!(queues.next_inputs().await.len(), 1);
+        assert_eq!(queues.workers.len(), 0);
     }
 }

@@ -5,7 +5,8 @@
 //! and is not stopped (docs/reference/kueue.md §3.1). A ClusterQueue with admission fair sharing has the Workloads of the LocalQueue
 //! with the least recorded usage first (§3.8).
 //!
-//! Cost: a change of usage moves the Workloads of the LocalQueue. Any other change takes O(log n) plus the move of one chunk of [`RankedSet`], a page O(its length) times a search for positions.
+//! Cost: a change of usage moves the Workloads of the LocalQueue. Any other change takes O(log n) plus the move of one chunk of
+//! [`RankedSet`], a page O(its length) times a search for positions.
 
 use std::{collections::BTreeMap, sync::Arc};
 

@@ -113,8 +113,8 @@ fn command(images: &[ImageDefinition], input: &CompilationInput<'_>) -> Command 
     cargo
 }
 
-/// Static linking, no names of functions, and no paths of this machine in the programs. Cargo forgets the profile's `strip` for a package with
-/// an `opt-level` of its own.
+/// Static linking, no names of functions, and no paths of this machine in the programs. Cargo forgets the profile's `strip` for a
+/// package with an `opt-level` of its own.
 fn flags(input: &CompilationInput<'_>) -> Vec<OsString> {
     let mut flags = vec!["-Ctarget-feature=+crt-static".into(), "-Cstrip=symbols".into()];
     flags.push(remap(input.workspace, "/sluice"));

@@ -1,4 +1,5 @@
-//! A small fleet of the measurement `sluice-bench fleet`: every Job runs once, all statuses arrive, and a manager that was killed has a successor.
+//! A small fleet of the measurement `sluice-bench fleet`: every Job runs once, all statuses arrive, and a manager that was killed
+//! has a successor.
 
 use std::time::Duration;
 

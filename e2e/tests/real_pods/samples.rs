@@ -19,7 +19,8 @@ const SAMPLES: &str = "config/samples/multikueue/jobs-for-small-nodes";
 const FITTING: [(&str, i32); 6] =
     [("gang", 4), ("indexed", 6), ("small-1", 1), ("small-2", 2), ("small-3", 1), ("small-4", 3)];
 
-/// Submits all of them. Those that fit end, and their status comes back; the API server asks the manager about the other one, which is pending.
+/// Submits all of them. Those that fit end, and their status comes back; the API server asks the manager about the other one,
+/// which is pending.
 pub(crate) async fn are_run(hub: &Cluster) -> Result<()> {
     let samples = root().join(SAMPLES).display().to_string();
     hub.kubectl(&["apply", "--server-side", "-k", &samples]).await?;

@@ -1,5 +1,5 @@
-//! A RayJob that the agent of its worker operates: it makes the cluster, submits the job to the head over HTTP or lets a pod submit it, and follows
-//! it.
+//! A RayJob that the agent of its worker operates: it makes the cluster, submits the job to the head over HTTP or lets a pod
+//! submit it, and follows it.
 
 use anyhow::{Context, Result, ensure};
 use serde_json::json;

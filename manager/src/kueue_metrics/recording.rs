@@ -49,33 +49,16 @@ impl Recording<'_> {
 
     fn record_one(&mut self, measurement: Measurement, attempt_took: f64) {
         match measurement {
-            Measurement::Attempt { admitted } => {
-                let result = if admitted { "success" } else { "inadmissible" };
-                self.series.count(&f::ATTEMPTS, values([result]));
-                self.series.observe(&f::ATTEMPT_DURATION, values([result]), attempt_took);
-            }
+            Measurement::Attempt { admitted } => self.attempt(admitted, attempt_took),
             Measurement::PreemptionSkips { cluster_queue, count } => {
                 self.series.set(&f::PREEMPTION_SKIPS, vec![cluster_queue], count as f64);
             }
             Measurement::TargetsRecomputed { cluster_queue, result } => {
                 self.series.count(&f::TARGETS_RECOMPUTED, values([&cluster_queue, result]));
             }
-            Measurement::QuotaReserved(labels, waited) => {
-                self.count((&f::QUOTA_RESERVED, &f::LQ_QUOTA_RESERVED), &labels);
-                let pair = (&f::QUOTA_RESERVED_WAIT, &f::LQ_QUOTA_RESERVED_WAIT);
-                self.observe(pair, &labels, waited);
-            }
+            Measurement::QuotaReserved(labels, waited) => self.quota_reserved(&labels, waited),
             Measurement::Admitted { labels, waited, checks } => {
-                self.count((&f::ADMITTED, &f::LQ_ADMITTED), &labels);
-                self.observe((&f::ADMISSION_WAIT, &f::LQ_ADMISSION_WAIT), &labels, waited);
-                if let Some(checks) = checks {
-                    self.observe((&f::CHECKS_WAIT, &f::LQ_CHECKS_WAIT), &labels, checks);
-                }
-                let cohorts = self.totals.cohorts_of(&labels.cluster_queue);
-                for cohort in cohorts.iter().filter(|_| self.settings.cohorts) {
-                    let labels = vec![cohort.clone(), labels.priority_class.clone()];
-                    self.series.count(&f::COHORT_ADMITTED, labels);
-                }
+                self.admitted(&labels, waited, checks);
             }
             Measurement::Ready { labels, waited, since_admission } => {
                 self.observe((&f::READY_WAIT, &f::LQ_READY_WAIT), &labels, waited);
@@ -136,12 +119,8 @@ impl Recording<'_> {
                 let seconds = at.as_millisecond() as f64 / 1000.0;
                 self.series.set(&f::WORKER_REPORTED, vec![cluster], seconds);
             }
-            Measurement::IntegrationUnavailable { framework, reason, unavailable: true } => {
-                self.series.set(&f::INTEGRATION_UNAVAILABLE, values([&framework, reason]), 1.0);
-            }
-            Measurement::IntegrationUnavailable { framework, .. } => {
-                let of = [("framework", framework.as_str())];
-                self.series.remove_from(&f::INTEGRATION_UNAVAILABLE, &of);
+            Measurement::IntegrationUnavailable { framework, reason, unavailable } => {
+                self.integration(&framework, reason, unavailable);
             }
             // What was dispatched there stays counted with its ClusterQueue.
             Measurement::WorkerGone(cluster) => {
@@ -155,29 +134,47 @@ impl Recording<'_> {
             Measurement::ClusterQueueGone(name, local_queues) => {
                 self.cluster_queue_gone(name, &local_queues);
             }
-            Measurement::Cohort(cohort) => {
-                let name = cohort.name.clone();
-                self.custom.observe(SourceKind::Cohort, name, &cohort.metadata);
-                if cohort.declared {
-                    self.totals.declare_cohort(&cohort.name);
-                }
-                if self.settings.cohorts {
-                    self.cohort(&cohort);
-                }
-            }
-            Measurement::CohortGone(name) => {
-                // ClusterQueues may remain below it, and with them its other series.
-                self.series.remove_from(&f::COHORT_INFO, &[("cohort", &name)]);
-                if self.totals.remove_cohort(&name) {
-                    self.cohort_gone(&name);
-                }
-            }
+            Measurement::Cohort(cohort) => self.observed_cohort(&cohort),
+            Measurement::CohortGone(name) => self.removed_cohort(&name),
+        }
+    }
+
+    fn attempt(&mut self, admitted: bool, took: f64) {
+        let result = if admitted { "success" } else { "inadmissible" };
+        self.series.count(&f::ATTEMPTS, values([result]));
+        self.series.observe(&f::ATTEMPT_DURATION, values([result]), took);
+    }
+
+    fn integration(&mut self, framework: &str, reason: &str, unavailable: bool) {
+        let family = &f::INTEGRATION_UNAVAILABLE;
+        if unavailable {
+            self.series.set(family, values([framework, reason]), 1.0);
+        } else {
+            self.series.remove_from(family, &[("framework", framework)]);
         }
     }
 }
 
 /// Transitions of Workloads.
 impl Recording<'_> {
+    fn quota_reserved(&mut self, labels: &WorkloadLabels, waited: Duration) {
+        self.count((&f::QUOTA_RESERVED, &f::LQ_QUOTA_RESERVED), labels);
+        self.observe((&f::QUOTA_RESERVED_WAIT, &f::LQ_QUOTA_RESERVED_WAIT), labels, waited);
+    }
+
+    fn admitted(&mut self, labels: &WorkloadLabels, waited: Duration, checks: Option<Duration>) {
+        self.count((&f::ADMITTED, &f::LQ_ADMITTED), labels);
+        self.observe((&f::ADMISSION_WAIT, &f::LQ_ADMISSION_WAIT), labels, waited);
+        if let Some(checks) = checks {
+            self.observe((&f::CHECKS_WAIT, &f::LQ_CHECKS_WAIT), labels, checks);
+        }
+        let cohorts = self.totals.cohorts_of(&labels.cluster_queue);
+        for cohort in cohorts.iter().filter(|_| self.settings.cohorts) {
+            let labels = vec![cohort.clone(), labels.priority_class.clone()];
+            self.series.count(&f::COHORT_ADMITTED, labels);
+        }
+    }
+
     fn count(&mut self, (own, local): QueueFamilies, labels: &WorkloadLabels) {
         self.series.count(own, of_cluster_queue(labels));
         if self.totals.has_series(&labels.local_queue) {
@@ -220,6 +217,24 @@ impl Recording<'_> {
 
 /// Numbers.
 impl Recording<'_> {
+    fn observed_cohort(&mut self, cohort: &CohortGauges) {
+        self.custom.observe(SourceKind::Cohort, cohort.name.clone(), &cohort.metadata);
+        if cohort.declared {
+            self.totals.declare_cohort(&cohort.name);
+        }
+        if self.settings.cohorts {
+            self.cohort(cohort);
+        }
+    }
+
+    fn removed_cohort(&mut self, name: &str) {
+        // ClusterQueues may remain below it, and with them its other series.
+        self.series.remove_from(&f::COHORT_INFO, &[("cohort", name)]);
+        if self.totals.remove_cohort(name) {
+            self.cohort_gone(name);
+        }
+    }
+
     fn finished(&mut self, cluster_queue: String, local_queue: LocalQueueName, count: usize) {
         let total = self.totals.set_finished(&cluster_queue, &local_queue, count);
         // Its series begin with the first measurement of the queue itself.
