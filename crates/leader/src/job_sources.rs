@@ -7,6 +7,7 @@ use std::{
     collections::BTreeMap,
     future::poll_fn,
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll},
 };
 
@@ -26,6 +27,23 @@ pub(crate) type InputForms<I> =
     (fn(Kind, Change<JobObject>) -> I, fn(LookupKind, Change<DynamicObject>) -> I);
 
 type Ready = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Objects of one kind that jobs need.
+#[derive(Clone)]
+struct NeededObjects {
+    /// Starts their watch.
+    wanted: Arc<watch::Sender<bool>>,
+    listed: watch::Receiver<bool>,
+}
+
+impl NeededObjects {
+    /// Waits until they were listed. The watch starts for it: the job that would have started it may be gone before another task sees it.
+    async fn until_listed(&mut self) {
+        self.wanted.send_replace(true);
+        // An error means that the control loop has ended; the next send says so as well.
+        let _ = self.listed.wait_for(|listed| *listed).await;
+    }
+}
 
 impl<I: InputSource> Sources<I> {
     /// A store for each kind of job, and for each kind of objects that jobs need.
@@ -56,22 +74,27 @@ impl<I: InputSource> Sources<I> {
         }
     }
 
-    /// Objects that jobs need, from the first job on. Without a job nothing is needed. Returns whether they were listed.
+    /// Objects that jobs need, from the first job on. Without a job nothing is needed.
     fn needed(
         &mut self,
         stores: &mut Stores,
         kind: LookupKind,
         users: Vec<Store<JobObject>>,
         wrap: fn(LookupKind, Change<DynamicObject>) -> I,
-    ) -> watch::Receiver<bool> {
+    ) -> NeededObjects {
         let watch = lookup_watch(&kind, &stores.source(), stores.metrics());
-        let first = first_of(users.iter().map(first_job).collect());
-        let store = stores.start_after(Box::pin(first), watch);
+        let wanted = Arc::new(watch::Sender::new(false));
+        let mut firsts: Vec<Ready> = users.iter().map(first_job).collect();
+        firsts.push(is_set(wanted.subscribe()));
+        let store = stores.start_after(Box::pin(first_of(firsts)), watch);
         let (listed, is_listed) = watch::channel(false);
+        let needed = NeededObjects { wanted: Arc::clone(&wanted), listed: is_listed };
         self.push(Box::new(move |inputs| {
             Box::pin(async move {
                 let mut changes = store.subscribe();
-                if !have_jobs(&users).await {
+                if have_jobs(&users).await {
+                    wanted.send_replace(true);
+                } else {
                     let nothing = Change::Reset { objects: Vec::new(), removed: Vec::new() };
                     // An error means that the control loop has ended; the next send says so as well.
                     let _ = inputs.send(wrap(kind.clone(), nothing)).await;
@@ -88,13 +111,13 @@ impl<I: InputSource> Sources<I> {
                 }
             })
         }));
-        is_listed
+        needed
     }
 
     /// Jobs of a kind, of which the first comes after the lists of what they need.
     fn jobs_after(
         &mut self,
-        mut awaited: Vec<watch::Receiver<bool>>,
+        mut awaited: Vec<NeededObjects>,
         kind: Kind,
         store: Store<JobObject>,
         wrap: fn(Kind, Change<JobObject>) -> I,
@@ -105,9 +128,8 @@ impl<I: InputSource> Sources<I> {
                 loop {
                     let change = changes.next().await;
                     if has_some(&change, |_| true) {
-                        for listed in &mut awaited {
-                            // An error means that the control loop has ended; the send says so as well.
-                            let _ = listed.wait_for(|listed| *listed).await;
+                        for needed in &mut awaited {
+                            needed.until_listed().await;
                         }
                     }
                     if inputs.send(wrap(kind.clone(), change)).await.is_err() {
@@ -123,6 +145,16 @@ impl<I: InputSource> Sources<I> {
 fn first_job(store: &Store<JobObject>) -> Ready {
     let mut changes = store.subscribe();
     Box::pin(async move { while !has_some(&changes.next().await, |_| true) {} })
+}
+
+/// Ends when the value is set.
+fn is_set(mut value: watch::Receiver<bool>) -> Ready {
+    Box::pin(async move {
+        // Without a sender nothing can be wanted any more.
+        if value.wait_for(|is_set| *is_set).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    })
 }
 
 /// Ends with the first of these.
