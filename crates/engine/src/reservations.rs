@@ -19,9 +19,10 @@ use crate::workloads::record::QueuePosition;
 use crate::workloads::usage::{SlotUsage, charge};
 
 /// Marks a Workload as evicted: it will release its quota.
-pub(crate) fn mark_evicted(workloads: &mut WorkloadLayer, queues: &mut QueueLayer, id: WorkloadId) {
-    if let Some(queue) = workloads.mark_evicted(id) {
-        queues.note_reserving_change(queue);
+pub(crate) fn mark_evicted(state: &mut State, id: WorkloadId) {
+    if let Some(queue) = state.workloads.mark_evicted(id) {
+        state.queues.note_reserving_change(queue);
+        slice_changes::evicted(state, id);
     }
 }
 

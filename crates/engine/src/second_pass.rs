@@ -193,7 +193,7 @@ fn preemption_targets(
     }
     // Targets count as evicted at once, also for the cycle that follows.
     for target in &targets {
-        crate::reservations::mark_evicted(&mut state.workloads, &mut state.queues, target.workload);
+        crate::reservations::mark_evicted(state, target.workload);
     }
     targets
 }

@@ -1,13 +1,14 @@
 //! Keeps charges and pending queues right when claims between slices of elastic jobs change.
 //!
-//! Quota is charged to the replacement once it has a reservation, and to the older slice otherwise. Every change of a slice
+//! Quota is charged to the replacement once it has a reservation, and to the older slice otherwise; an evicted slice is charged in
+//! any case. Every change of a slice
 //! checks the whole chain of replacements. Source: docs/reference/kueue.md §4.13.
 
 use crate::ids::WorkloadId;
 use crate::pending::{dequeue, enqueue};
 use crate::queues::layer::QueueLayer;
 use crate::reservations::{requeue_users_of_domains, usage_of};
-use crate::slices::{claim_chain, replacement_slice};
+use crate::slices::{claim_chain, quota_successor};
 use crate::spec::{QueueEligibility, WorkloadInfo};
 use crate::state::State;
 use crate::workloads::layer::WorkloadLayer;
@@ -71,6 +72,13 @@ pub(crate) fn released(state: &mut State, id: WorkloadId) {
     }
 }
 
+/// Updates the charge of a slice that is evicted now.
+pub(crate) fn evicted(state: &mut State, id: WorkloadId) {
+    if state.workloads.has_claims() {
+        update_charge(state, id);
+    }
+}
+
 /// Updates the charges of a whole chain of slices.
 fn update_charges(state: &mut State, id: WorkloadId) {
     for one in claim_chain(&state.names, &state.workloads, id) {
@@ -85,7 +93,7 @@ fn update_charge(state: &mut State, id: WorkloadId) {
     };
     let (queue, charged) = (admission.queue, !admission.usage.is_empty());
     // Charged in full without a replacement, and not at all with one: nothing to change.
-    if replacement_slice(&state.names, &state.workloads, id).is_some() != charged {
+    if quota_successor(&state.names, &state.workloads, id).is_some() != charged {
         return;
     }
     let usage =

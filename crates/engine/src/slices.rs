@@ -5,8 +5,9 @@
 //! gets the same flavors, and every check charges only what it requests beyond the old slice. Once the replacement
 //! has a reservation, all of it is charged to the replacement and nothing to the old slice, which keeps its record
 //! until it is finished. If the replacement is removed first, the old slice is charged again. So both are never
-//! charged at once, in any order of events and failed writes. Source: docs/reference/kueue.md §4.4 step 3, §4.13;
-//! gate ElasticJobsViaWorkloadSlices.
+//! charged at once, in any order of events and failed writes, unless the old slice is evicted: such a slice is charged
+//! until it releases its quota, because a preemptor may wait for what it releases. Source: docs/reference/kueue.md §4.4
+//! step 3, §4.13; gate ElasticJobsViaWorkloadSlices.
 //!
 //! Topology domains are assigned independently of the old slice and charged beside it, as upstream does without the
 //! gate ElasticJobsViaWorkloadSlicesWithTAS. With the gate, pods keep the domains of the old slice, and the domains
@@ -44,7 +45,18 @@ pub(crate) fn replaced(
     free.then_some(old)
 }
 
-/// The reserving Workload that took over the quota of `old`.
+/// The reserving Workload that is charged in place of `old`, which is not evicted.
+pub(crate) fn quota_successor(
+    names: &Names,
+    workloads: &WorkloadLayer,
+    old: WorkloadId,
+) -> Option<WorkloadId> {
+    // Its pods take their room until they are gone, and the release belongs to the preemptor, if there is one.
+    let evicted = workloads.admission(old).is_some_and(|one| one.evicted);
+    if evicted { None } else { replacement_slice(names, workloads, old) }
+}
+
+/// The reserving Workload that replaces `old`.
 pub(crate) fn replacement_slice(
     names: &Names,
     workloads: &WorkloadLayer,
@@ -92,7 +104,7 @@ fn claimed_slice(names: &Names, workloads: &WorkloadLayer, id: WorkloadId) -> Op
     (old != id && known.namespace == workload.namespace).then_some(old)
 }
 
-/// The reserving Workload whose quota `new` took over, if both reserve in one ClusterQueue.
+/// The reserving Workload that `new` replaces, if both reserve in one ClusterQueue.
 pub(crate) fn replaced_reservation(
     names: &Names,
     workloads: &WorkloadLayer,

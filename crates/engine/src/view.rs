@@ -205,7 +205,7 @@ impl Engine {
         checks
     }
 
-    /// The slice that took over the quota of `old`. When its reservation is written, the old slice is to be finished.
+    /// The slice with a reservation that replaces `old`. When its reservation is written, the old slice is to be finished.
     pub fn replacement_slice(&self, old: WorkloadId) -> Option<WorkloadId> {
         if self.state.workloads.has_claims() {
             replacement_slice(&self.state.names, &self.state.workloads, old)
@@ -214,7 +214,7 @@ impl Engine {
         }
     }
 
-    /// The slice whose quota `new` took over.
+    /// The slice with a reservation that `new` replaces.
     pub fn replaced_slice(&self, new: WorkloadId) -> Option<WorkloadId> {
         if self.state.workloads.has_claims() {
             replaced_reservation(&self.state.names, &self.state.workloads, new)

@@ -395,3 +395,37 @@ fn a_target_whose_class_came_after_its_priority_is_not_missed() -> Result<(), Te
     }
     world.requeueing_never_misses()
 }
+
+/// It replaces a variant that a preemptor waits for: both are charged until the variant has left.
+#[test]
+fn a_slice_that_replaces_a_target_takes_nothing_from_the_preemptor() -> Result<(), TestCaseError> {
+    let queues = [
+        "cq q0 cohort=c0 reclaim=any gpu/spot=2 gpu/h100=1",
+        "cq q1 cohort=c0 reclaim=any gpu/spot=1 gpu/h100=1",
+    ]
+    .map(str::to_owned);
+    let submit = |number, words: &str| WorldStep::Submit(number, words.to_owned());
+    let variant = "pods=2 gpu=1 prio=0 tolerate=spot family=f allowed";
+    let steps = [
+        submit(1, &format!("q=q1 {variant}=h100,spot")),
+        WorldStep::Cycle,
+        submit(0, &format!("q=q0 {variant}=spot")),
+        WorldStep::Cycle,
+        submit(2, "q=q1 pods=1 gpu=1 prio=0 tolerate=spot replaces=w1"),
+        WorldStep::Cycle,
+        WorldStep::Cycle,
+        WorldStep::Release(false),
+        WorldStep::Cycle,
+    ];
+    let mut world = World::new("settings concurrent-admission", &queues);
+    for step in &steps {
+        let entries = world.play(step);
+        world.outcomes_match_the_state(&entries)?;
+        world.no_admission_exceeds_a_limit(&entries)?;
+        world.usage_is_the_sum_of_reservations()?;
+        if matches!(step, WorldStep::Cycle) {
+            world.the_state_equals_a_rebuilt_one()?;
+        }
+    }
+    Ok(())
+}

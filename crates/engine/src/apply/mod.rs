@@ -50,7 +50,7 @@ pub(crate) fn apply(state: &mut State, event: Event) {
         Event::Admitted(id, now) => consumption::admitted(quota, workloads, queues, id, now),
         Event::Workload(id, spec) => workload(state, id, *spec),
         Event::WorkloadGone(id) => workload_gone(state, id),
-        Event::Evicting(id) => mark_evicted(workloads, queues, id),
+        Event::Evicting(id) => mark_evicted(state, id),
         Event::Released { workload, eligibility, queued_at } => {
             released(state, workload, eligibility, queued_at);
         }

@@ -114,7 +114,7 @@ fn evict(state: &mut State, failure: &NodeFailure, queue: QueueId) -> CycleEntry
     if let Some(one) = entry.assignment.pod_sets.first_mut() {
         one.reasons.push(NoFitReason::NodesFailed(nodes));
     }
-    mark_evicted(&mut state.workloads, &mut state.queues, failure.workload);
+    mark_evicted(state, failure.workload);
     entry
 }
 

@@ -15,7 +15,7 @@ use crate::workloads::record::LastAssignment;
 /// Requeues a head and records how far its flavor scan got.
 pub(super) fn requeue(state: &mut State, entry: &mut CycleEntry) {
     let id = entry.workload;
-    mark_targets_evicted(&mut state.workloads, &mut state.queues, entry);
+    mark_targets_evicted(state, entry);
     record_last_assignment(&state.settings, &mut state.workloads, &state.queues, entry);
     entry.requeue = destination(&state.settings, &state.workloads, &state.queues, entry);
     // Freed quota does not help this Workload, so a requeue of its cohort tree leaves it out, unless it lacks quota, too.
@@ -72,18 +72,14 @@ fn preemptor_mark(settings: &EngineSettings, entry: &CycleEntry) -> PreemptorMar
 }
 
 /// Targets count as evicted at once, not only when the watch shows the eviction (§4.8).
-fn mark_targets_evicted(
-    workloads: &mut WorkloadLayer,
-    queues: &mut QueueLayer,
-    entry: &CycleEntry,
-) {
+fn mark_targets_evicted(state: &mut State, entry: &CycleEntry) {
     match entry.outcome {
         CycleOutcome::Preempting => {
             for target in &entry.targets {
-                mark_evicted(workloads, queues, target.workload);
+                mark_evicted(state, target.workload);
             }
         }
-        CycleOutcome::Migrating { from } => mark_evicted(workloads, queues, from),
+        CycleOutcome::Migrating { from } => mark_evicted(state, from),
         _ => {}
     }
 }

@@ -132,9 +132,8 @@ impl<'a> ChangeSearch<'a> {
     /// Whether a Workload shares its quota with another slice of its job, which keeps the quota when one of them ends.
     fn is_slice(&self, id: WorkloadId) -> bool {
         let State { names, workloads, .. } = &*self.state;
-        slices::replacement_slice(names, workloads, id)
-            .or_else(|| slices::replaced_reservation(names, workloads, id))
-            .is_some()
+        let hands_over = |old| slices::quota_successor(names, workloads, old).is_some();
+        hands_over(id) || slices::replaced_reservation(names, workloads, id).is_some_and(hands_over)
     }
 
     fn fits_without(&mut self, ended: WorkloadId) -> bool {

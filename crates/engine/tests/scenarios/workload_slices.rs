@@ -659,6 +659,64 @@ fn the_quota_of_an_evicted_slice_is_not_taken_over() {
     );
 }
 
+/// The preemptor waits for all of it.
+#[test]
+fn a_target_is_charged_beside_its_replacement() {
+    check(
+        "
+        cq team-a cohort=ml gpu/h100=1
+        cq team-b cohort=ml reclaim=any gpu/h100=2
+        wl old q=team-a pods=2 gpu=1 t=1
+        cycle
+        wl owner q=team-b pods=2 gpu=1 t=2
+        cycle
+        wl new q=team-a pods=1 gpu=1 t=3 replaces=old
+        cycle
+        show team-a
+        cycle
+        release old hold=out
+        show team-a
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve old team-a gpu=h100:2 (borrows, height 1)
+            2  preempt for owner team-b: old InCohortReclamation
+            3  preempt for owner team-b: old InCohortReclamation
+            3  reserve new team-a gpu=h100:1 (borrows, height 1)
+            -  team-a uses gpu/h100=3, reserving new old
+            4  preempt for owner team-b: old InCohortReclamation
+            -  team-a uses gpu/h100=1, reserving new
+            5  reserve owner team-b gpu=h100:2
+        "#]],
+    );
+}
+
+/// Its pods run until it releases its quota.
+#[test]
+fn a_slice_that_is_evicted_after_its_replacement_is_charged_again() {
+    check(
+        "
+        cq team-a gpu/h100=5
+        wl old q=team-a pods=3 gpu=1 t=1
+        cycle
+        wl new q=team-a pods=5 gpu=1 t=2 replaces=old
+        cycle
+        show team-a
+        evict old
+        show team-a
+        finish old
+        show team-a
+        ",
+        &expect![[r#"
+            1  reserve old team-a gpu=h100:3
+            2  reserve new team-a gpu=h100:5
+            -  team-a uses gpu/h100=5, reserving new old
+            -  team-a uses gpu/h100=8, reserving new old
+            -  team-a uses gpu/h100=5, reserving new
+        "#]],
+    );
+}
+
 /// Its last attempt stopped at that flavor.
 #[test]
 fn a_pod_set_that_lost_its_pods_stays_in_the_flavor_of_the_replaced_slice() {

@@ -131,12 +131,24 @@ impl World {
                 {
                     return Err(self.failure("a victim is claimed twice or not on its way out"));
                 }
-                if announced && engine.replacement_slice(target.workload).is_some() {
+                if announced && self.was_taken_over(entries, target.workload) {
                     return Err(self.failure("a victim was taken over, so that it frees nothing"));
                 }
             }
         }
         Ok(())
+    }
+
+    /// Whether a slice got the quota of a target. One that was evicted before keeps it, also beside a slice that replaces it.
+    fn was_taken_over(&self, entries: &[CycleEntry], target: WorkloadId) -> bool {
+        if self.evicted.contains(&target) {
+            let takes = |entry: &CycleEntry| {
+                let reserved = matches!(entry.outcome, CycleOutcome::Reserved { .. });
+                reserved && entry.replaced_slice == Some(target)
+            };
+            return entries.iter().any(takes);
+        }
+        self.player.engine.replacement_slice(target).is_some()
     }
 
     /// Queues with a new reservation stay within their available quota once the targets of the cycle are released.

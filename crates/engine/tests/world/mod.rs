@@ -10,6 +10,9 @@ pub(crate) mod rebuilt;
 pub(crate) mod slices_and_variants;
 pub(crate) mod topology_workloads;
 
+use std::collections::BTreeSet;
+
+use engine::ids::WorkloadId;
 use engine::{CycleEntry, CycleOutcome, Event};
 
 use crate::play::Player;
@@ -49,6 +52,8 @@ pub(crate) struct World {
     pub(crate) settings: String,
     pub(crate) lines: Vec<String>,
     clock: i64,
+    /// Workloads that were evicted before the last cycle.
+    pub(crate) evicted: BTreeSet<WorkloadId>,
 }
 
 impl World {
@@ -59,6 +64,7 @@ impl World {
             settings: settings.to_owned(),
             lines: Vec::new(),
             clock: 0,
+            evicted: BTreeSet::new(),
         };
         world.say(settings);
         for line in objects {
@@ -79,6 +85,7 @@ impl World {
         match step {
             WorldStep::Cycle => {
                 self.lines.push("cycle".to_owned());
+                self.evicted = self.leaving().filter_map(|index| self.id(index)).collect();
                 return self.player.cycle();
             }
             WorldStep::Say(line) => self.say(line),
@@ -106,7 +113,7 @@ impl World {
 
     /// Releases all evicted Workloads. Returns whether there were any.
     pub(crate) fn release(&mut self, eligibility: bool) -> bool {
-        let leaving: Vec<usize> = (0..WORKLOADS).filter(|&index| self.is_leaving(index)).collect();
+        let leaving: Vec<usize> = self.leaving().collect();
         for index in &leaving {
             let words = if eligibility { " hold=requeue" } else { "" };
             let line = format!("release w{index} t={}{words}", self.clock);
@@ -145,12 +152,16 @@ impl World {
         self.lines.iter().map(String::as_str).filter(move |line| line.starts_with(&prefix))
     }
 
-    fn id(&self, index: usize) -> Option<engine::ids::WorkloadId> {
+    fn id(&self, index: usize) -> Option<WorkloadId> {
         self.player.engine.names().workloads.get(&format!("w{index}"))
     }
 
     pub(crate) fn holds(&self, index: usize) -> bool {
         self.id(index).is_some_and(|id| self.player.engine.admission(id).is_some())
+    }
+
+    fn leaving(&self) -> impl Iterator<Item = usize> {
+        (0..WORKLOADS).filter(|&index| self.is_leaving(index))
     }
 
     fn is_leaving(&self, index: usize) -> bool {

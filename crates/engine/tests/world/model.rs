@@ -137,9 +137,12 @@ impl Model {
     }
 }
 
-/// Whether a newer slice in the same queue has taken over the quota of a Workload.
+/// Whether a newer slice in the same queue has taken over the quota of a Workload. An evicted one keeps its quota.
 fn is_superseded(player: &Player, old: WorkloadId) -> bool {
     let engine = &player.engine;
+    if engine.is_evicted(old) {
+        return false;
+    }
     let queue = |id| engine.admission_spec(id).map(|held| held.queue);
     let name = engine.names().workloads.name(old);
     player.known.values().any(|event| match event {
