@@ -13,6 +13,12 @@ pub(crate) fn nanos(duration: Duration) -> i64 {
     i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
 }
 
+/// The nanoseconds by which a clock jumped.
+pub(crate) fn signed_nanos(by: SignedDuration) -> i64 {
+    let end = if by.is_negative() { i64::MIN } else { i64::MAX };
+    i64::try_from(by.as_nanos()).unwrap_or(end)
+}
+
 /// Nanoseconds since the epoch, as the engine counts.
 pub(crate) fn engine_time(now: Timestamp) -> Time {
     Time(i64::try_from(now.as_nanosecond()).unwrap_or(i64::MAX))

@@ -140,9 +140,12 @@ impl GrantHolder {
         self.hubs.remove(origin);
     }
 
-    /// Voids every grant: the clock was set, so that their ends are not known.
-    pub fn void_grants(&mut self) {
+    /// Voids every grant, and what a predecessor had: the clock was set by so many nanoseconds, so that their ends are not known.
+    /// The next beat is due at once.
+    pub fn void_grants(&mut self, by: i64) {
         self.sent.clear();
+        self.predecessor = None;
+        self.began = Time(self.began.0.saturating_add(by));
         for hub in self.hubs.values_mut() {
             (hub.granted, hub.allowance) = (None, None);
         }

@@ -119,7 +119,7 @@ fn an_agent_that_restarts_keeps_work_for_a_third_if_its_predecessor_had_a_grant(
 #[test]
 fn without_a_hub_lease_or_after_a_jump_of_the_clock_nothing_runs() {
     let mut holder = holder();
-    holder.void_grants();
+    holder.void_grants(0);
     assert_eq!(verdict(&holder, &copy(3, 2, true), 1), CopyVerdict::Fence);
     holder.forget("hub");
     assert_eq!(verdict(&holder, &copy(3, 2, true), 1), CopyVerdict::Fence);
@@ -281,4 +281,18 @@ fn the_fence_outlasts_grants_and_one_restart_on_clocks_that_differ() {
         assert!(timing.fenced_after() * 99 / 100 >= slowest_agent, "{seconds}");
         assert!(timing.grant() >= 3 * timing.beat_interval());
     }
+}
+
+#[test]
+fn after_a_clock_that_was_set_back_the_next_beat_is_due_at_once_and_no_predecessor_counts() {
+    let hour = 3_600;
+    let previous = beat("old", 3);
+    let mut holder = GrantHolder::new("boot".into(), Some(&previous), at(0));
+    holder.observe("hub", &grant(1, 0, None));
+    holder.beat(at(0));
+    holder.void_grants(at(-hour).0);
+    let due = holder.next_beat().expect("a beat");
+    assert!(due <= at(-hour), "{due:?}");
+    holder.observe("other", &grant(1, 0, Some(previous)));
+    assert_eq!(holder.deadline("other"), None, "its end is not known");
 }

@@ -37,7 +37,7 @@ use super::{
     lease_objects::{agent_lease, beat_fields, beat_of, grant_of, origin_of, stamp_of, submit},
     outbox::{Intent, Purpose, Subject, Target, Ticket, Tracked, answer_single, upsert_single},
     pod_failure::PodFailure,
-    time::{engine_time, timestamp},
+    time::{engine_time, signed_nanos, timestamp},
     timers::Reevaluation,
     workloads::Workloads,
 };
@@ -103,7 +103,7 @@ impl AgentGrants {
     /// The clock was set back: the ends of grants are not known any more. One that was set forward ends them early.
     pub(crate) fn clock_jumped(&mut self, by: SignedDuration, ctx: &mut Context) {
         if let (Some(holder), true) = (&mut self.holder, by.is_negative()) {
-            holder.void_grants();
+            holder.void_grants(signed_nanos(by));
         }
         ctx.agenda.workloads(self.observed.keys().cloned());
     }

@@ -25,7 +25,7 @@ use crate::control::{
     key_map::KeyMap,
     lease_objects::{beat_of, grant_fields, grant_of, hub_lease, submit},
     outbox::{Intent, Purpose, Subject, Target, Tracked, answer_single, upsert_single},
-    time::{engine_time, timestamp},
+    time::{engine_time, signed_nanos, timestamp},
     timers::Reevaluation,
     workloads::Workloads,
 };
@@ -117,7 +117,7 @@ impl Grants {
 
     /// The clock jumped.
     pub(super) fn clock_jumped(&mut self, by: SignedDuration) {
-        let by = i64::try_from(by.as_nanos()).unwrap_or(i64::MAX);
+        let by = signed_nanos(by);
         self.workers.for_each_mut(|_, worker| {
             if let Some((_, issuer)) = &mut worker.issuer {
                 issuer.clock_jumped(by);
