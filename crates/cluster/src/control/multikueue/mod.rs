@@ -28,7 +28,7 @@
 //! | `grants`, `lease_state`, `exactly_once` | leases of workers, and what they mean for a Workload |
 //! | `orphan_cleanup`, `breaker` | copies of unknown Workloads, and when their deletion waits for a user |
 //! | `unregistered` | Events about workers without a MultiKueueCluster |
-//! | `worker_reports`, `report_copies`, `label_keys` | capacity reports: their age, their copies on the hub, and the labels that workers report by |
+//! | `worker_reports`, `report_copies`, `label_keys` | capacity reports and the Leases of a worker as inputs: the age of reports, their copies on the hub, and the labels that workers report by |
 
 mod admitted_work;
 mod adopted_result;
