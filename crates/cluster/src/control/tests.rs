@@ -14,6 +14,7 @@ mod bypassed_webhooks;
 mod capacity_waits;
 mod checkpoint;
 mod children_with_workloads;
+mod clock_jumps;
 mod clone_gates;
 mod cluster;
 mod conflicts;

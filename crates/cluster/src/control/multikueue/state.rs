@@ -97,5 +97,6 @@ impl DispatchState {
         self.names.clock_jumped(by);
         self.race.clock_jumped(by);
         self.sent.clock_jumped(by);
+        self.throttle.clock_jumped(by);
     }
 }

@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use ::jobs::{GenericJob, JobObject, bounded_status::LARGEST};
 use crds::names::reasons::STATUS_TOO_LARGE;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use runtime::events::{EventRecord, EventType};
 
-use crate::control::{jobs::event, outbox::after};
+use crate::control::{jobs::event, outbox::after, time::moved};
 
 /// The least time between two copies of counts.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -65,6 +65,13 @@ impl StatusSyncThrottle {
     /// Records a copy.
     pub(super) fn copied(&mut self, now: Timestamp) {
         *self = Self { last: Some(now), news_since: None };
+    }
+
+    /// The clock jumped.
+    pub(super) fn clock_jumped(&mut self, by: SignedDuration) {
+        for at in [&mut self.last, &mut self.news_since] {
+            *at = at.map(|at| moved(at, by));
+        }
     }
 
     /// Until when a change is kept back; `None` if it is copied now.
