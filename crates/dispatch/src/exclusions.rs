@@ -106,6 +106,11 @@ impl Exclusions {
         later.map(|one| (one.cluster, one.until))
     }
 
+    /// The clock that times come from was set by so many nanoseconds.
+    pub(crate) fn clock_jumped(&mut self, by: i64) {
+        self.all.iter_mut().for_each(|one| one.until = Time(one.until.0.saturating_add(by)));
+    }
+
     fn of(&self, request: &WorkloadRequest) -> impl Iterator<Item = &ClusterExclusion> {
         self.all.iter().filter(|one| one.cause.concerns(request))
     }
@@ -172,5 +177,16 @@ mod tests {
         exclusions.add(EAST, cause, now, "no".into());
         let (until, _) = exclusions.find(&request, EAST, now).expect("excluded");
         assert_eq!((until.0 - now.0) / MINUTE, 1);
+    }
+    #[test]
+    fn an_exclusion_lasts_as_long_when_the_clock_is_set() {
+        let request = request("a", "Job", 1);
+        for by in [-90 * MINUTE, 90 * MINUTE] {
+            let mut exclusions = Exclusions::default();
+            exclusions.add(EAST, ExclusionCause::Namespace("a".into()), Time(0), "no".into());
+            exclusions.clock_jumped(by);
+            let found = |now| exclusions.find(&request, EAST, Time(by + now)).is_some();
+            assert_eq!([MINUTE - 1, MINUTE].map(found), [true, false], "{by}");
+        }
     }
 }

@@ -384,6 +384,15 @@ impl Fleet {
         self.exclusions.add(cluster, cause, now, why);
     }
 
+    /// The clock that times come from was set by so many nanoseconds: exclusions and waiting times count as if it had run steadily.
+    /// Run times begin where the API objects say so.
+    pub fn clock_jumped(&mut self, by: i64) {
+        self.exclusions.clock_jumped(by);
+        self.pending.clock_jumped(by);
+        let next = &mut self.reservation_inputs.next_update_at;
+        *next = next.map(|at| Time(at.0.saturating_add(by)));
+    }
+
     /// The cluster that a Workload is placed on.
     pub fn placed_on(&self, workload: WorkloadId) -> Option<ClusterId> {
         self.placements.get(&workload).map(|(cluster, _)| *cluster)

@@ -196,6 +196,13 @@ impl PendingPlacements {
         self.last_key
     }
 
+    /// The clock that times come from was set by so many nanoseconds.
+    pub(crate) fn clock_jumped(&mut self, by: i64) {
+        let evaluated = self.classes.values_mut().map(|class| &mut class.at);
+        let refused = self.first_refusals.values_mut().map(|refusal| &mut refusal.since);
+        evaluated.chain(refused).for_each(|at| *at = Time(at.0.saturating_add(by)));
+    }
+
     /// Removes `workload` and its waiting time.
     pub(crate) fn remove(&mut self, workload: WorkloadId) {
         self.pause(workload);

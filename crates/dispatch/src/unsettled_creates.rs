@@ -196,6 +196,17 @@ impl<K: Ord + Clone, W: Clone> UnsettledCreates<K, W> {
         self.creates.retain(|object, _| keep(object));
     }
 
+    /// The clock that times come from was set by so many nanoseconds.
+    pub fn clock_jumped(&mut self, by: i64) {
+        let stored = self.creates.values_mut().filter_map(|create| match &mut create.state {
+            CreateState::Stored { read_at, .. } => Some(read_at),
+            CreateState::InFlight | CreateState::Doubtful | CreateState::Reading => None,
+        });
+        for at in stored.chain([&mut self.due_at]) {
+            *at = Time(at.0.saturating_add(by));
+        }
+    }
+
     /// Objects to be read, with what waits for them.
     pub fn take_reads(&mut self, now: Time) -> Vec<(K, W)> {
         if now < self.due_at {
@@ -313,6 +324,21 @@ mod tests {
         let mut creates = sent();
         creates.answered(&1, CreateAnswer::Stored(5), Time(0));
         assert!(!is_due(&mut creates, READ_AFTER - 1) && is_due(&mut creates, READ_AFTER));
+    }
+
+    #[test]
+    fn a_clock_that_is_set_puts_a_read_neither_off_nor_forward() {
+        for by in [-READ_AFTER * 9, READ_AFTER * 9] {
+            let mut creates = sent();
+            creates.answered(&1, CreateAnswer::Stored(5), Time(0));
+            creates.clock_jumped(by);
+            assert!(!is_due(&mut creates, by + READ_AFTER - 1), "{by}");
+            assert!(is_due(&mut creates, by + READ_AFTER), "{by}");
+        }
+        let mut creates = sent();
+        creates.answered(&1, CreateAnswer::Unknown, Time(0));
+        creates.clock_jumped(READ_AFTER * 9);
+        assert!(is_due(&mut creates, 0), "what is due stays so");
     }
 
     #[test]

@@ -55,6 +55,13 @@ pub enum Reevaluation {
     GarbageCollection,
 }
 
+impl Reevaluation {
+    /// Whether nothing is evaluated: what is due is looked at in each decision.
+    fn only_wakes(&self) -> bool {
+        matches!(self, Self::Report | Self::ManagerQuota | Self::Grants | Self::GarbageCollection)
+    }
+}
+
 /// Objects of a kind that are evaluated: queues, workers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NamesToEvaluate {
@@ -174,11 +181,14 @@ impl Agenda {
         }
     }
 
-    /// The clock jumped: nothing becomes due later than it would have. What becomes due too early is set again.
+    /// The clock jumped: nothing becomes due later than it would have. What becomes due too early is set again; what only wakes is not,
+    /// and waits for its time.
     pub(crate) fn clock_jumped(&mut self, by: SignedDuration) {
-        if by.is_negative() {
-            let all = std::mem::take(&mut self.later).into_iter();
-            self.later = all.map(|(at, what)| (moved(at, by), what)).collect();
+        for (at, all) in std::mem::take(&mut self.later) {
+            for what in all {
+                let moves = by.is_negative() || what.only_wakes();
+                self.at(if moves { moved(at, by) } else { at }, what);
+            }
         }
     }
 
@@ -273,6 +283,22 @@ impl Agenda {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_only_wakes_is_due_at_its_time_when_the_clock_is_set() {
+        let at = |second| Timestamp::from_second(second).expect("a time");
+        for (by, due) in [(-100, vec![at(-90)]), (100, vec![at(110)])] {
+            let mut agenda = Agenda::default();
+            agenda.at(at(10), Reevaluation::Report);
+            agenda.clock_jumped(SignedDuration::from_secs(by));
+            let times = std::iter::from_fn(|| {
+                let next = agenda.next()?;
+                agenda.advance(next);
+                Some(next)
+            });
+            assert_eq!(times.collect::<Vec<_>>(), due, "{by}");
+        }
+    }
 
     #[test]
     fn what_is_due_is_taken_once_and_the_rest_stays() {
