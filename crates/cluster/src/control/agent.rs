@@ -201,6 +201,8 @@ impl Control for AgentControl {
     }
 
     fn clock_jumped(&mut self, by: SignedDuration) {
+        self.core.clock_jumped(by);
+        self.capacity.clock_jumped(by);
         self.grants.clock_jumped(by, &mut self.core.ctx);
     }
 

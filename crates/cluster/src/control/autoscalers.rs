@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use dispatch::NodeClassCapacity;
 use engine::{Amount, Names, topology::HOSTNAME_LABEL};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use provisioning::headroom::{
     self, AutoscalerStatus, GroupHeadroom, MachineDeployment, NodeClaim, NodePool,
 };
@@ -15,7 +15,7 @@ use runtime::watch::Key;
 
 use super::{
     autoscaler_input::AutoscalerInput, change::for_each_object, key_map::KeyMap,
-    node_info::NodeInfo, outbox::after,
+    node_info::NodeInfo, outbox::after, time::moved,
 };
 
 /// How long a status of cluster-autoscaler counts. It is written every ten seconds, and counts from when it was observed: clocks
@@ -74,6 +74,13 @@ impl Autoscalers {
         let known = self.status.as_ref().map(|(known, _)| version(known));
         if status.as_deref().map(version) != known {
             self.status = status.map(|status| (status, now));
+        }
+    }
+
+    /// The clock jumped.
+    pub(crate) fn clock_jumped(&mut self, by: SignedDuration) {
+        if let Some((_, at)) = &mut self.status {
+            *at = moved(*at, by);
         }
     }
 

@@ -15,6 +15,7 @@ use crds::{
 use dispatch::Fleet;
 use engine::ids::WorkloadId;
 use index::Index;
+use jiff::SignedDuration;
 use kube::core::DynamicObject;
 use runtime::watch::{Change, Key};
 use std::{collections::BTreeSet, time::Duration};
@@ -139,6 +140,15 @@ impl Core {
         let listed = change.is_list();
         self.jobs.observe_looked_up(kind, change, &mut self.ctx);
         listed.then(|| looked_up_name(kind))
+    }
+
+    /// The clock jumped: what lasts goes on.
+    pub(super) fn clock_jumped(&mut self, by: SignedDuration) {
+        self.jobs.clock_jumped(by);
+        self.workloads.clock_jumped(by);
+        self.scheduler.clock_jumped(by);
+        self.ctx.outbox.clock_jumped(by);
+        self.ctx.agenda.clock_jumped(by);
     }
 
     /// Moves what has become due to this decision.

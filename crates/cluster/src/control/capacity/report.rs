@@ -14,12 +14,14 @@ use crds::{
 };
 use dispatch::{NodeClassCapacity, PROTOCOL, join_equal_classes, reduce_classes};
 use engine::{Amount, Names, ids::ResourceId};
+use jiff::SignedDuration;
 use runtime::{watch::Key, write::Write};
 
 use super::LocalCapacity;
 use crate::control::{
     context::Context,
     outbox::{Intent, Purpose, Stamp, Subject, Target, version},
+    time::moved,
     timers::Reevaluation,
 };
 
@@ -27,6 +29,14 @@ use crate::control::{
 const MOST_CLASSES: usize = 64;
 
 impl LocalCapacity {
+    /// The clock jumped: the next report is due when it would have been.
+    pub(crate) fn clock_jumped(&mut self, by: SignedDuration) {
+        self.autoscalers.clock_jumped(by);
+        for at in [&mut self.not_before, &mut self.heartbeat_at] {
+            *at = at.map(|at| moved(at, by));
+        }
+    }
+
     /// The watch of Workloads shows this clone, and all that changed before it. An answer to a write proves nothing about others.
     pub(crate) fn watch_shows(&mut self, clone: &Workload) {
         self.newest = self.newest.max(version(clone));

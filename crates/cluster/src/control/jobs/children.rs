@@ -62,10 +62,15 @@ impl Jobs {
         self.unobserved_owners.answered(answer, settled, now);
     }
 
-    /// The clock jumped: what was read is as old as before.
+    /// The clock jumped: what was read is as old as before, and what rests does so for as long.
     pub(crate) fn clock_jumped(&mut self, by: SignedDuration) {
         self.unobserved_owners.clock_jumped(by);
         self.absent_sets.clock_jumped(by);
+        self.prepared_starts.clock_jumped(by);
+        self.refused_jobs.clock_jumped(by);
+        self.refused_groups.clock_jumped(by);
+        self.refused_creations.clock_jumped(by);
+        self.held_members.clock_jumped(by);
     }
 
     /// Decides about a child, or a job of which that is not known yet: it runs only while its ancestor lets it

@@ -14,10 +14,14 @@ use ::jobs::{
     declared::{StartAdditions, StartObstacle},
     reconcile::ReconcileStep,
 };
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::control::{
-    context::Context, job_key::JobKey, outbox::after, time::doubled, timers::Reevaluation,
+    context::Context,
+    job_key::JobKey,
+    outbox::after,
+    time::{doubled, moved},
+    timers::Reevaluation,
 };
 
 /// The pause after the first answer that lacks something. It doubles with each further one: no version of the job ends it, since a
@@ -126,6 +130,15 @@ impl PreparedStarts {
         obstacle
     }
 
+    /// The clock jumped.
+    pub(super) fn clock_jumped(&mut self, by: SignedDuration) {
+        for start in self.by_job.values_mut() {
+            if let StartProgress::Lacking(until) = &mut start.progress {
+                *until = moved(*until, by);
+            }
+        }
+    }
+
     /// Forgets a job that is gone.
     pub(super) fn remove(&mut self, key: &JobKey) {
         self.by_job.remove(key);
@@ -137,5 +150,27 @@ impl PreparedStart {
         let pause = doubled(FIRST_PAUSE, self.failures, LONGEST_PAUSE);
         self.failures += 1;
         after(now, pause)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use runtime::watch::Key;
+
+    use super::*;
+
+    #[test]
+    fn a_pause_lasts_as_long_when_the_clock_is_set() {
+        let now = Timestamp::UNIX_EPOCH;
+        let key = JobKey::new(::jobs::job::kind(), &Key { namespace: None, name: "a".into() });
+        for by in [3, -3].map(SignedDuration::from_hours) {
+            let mut starts = PreparedStarts::default();
+            let progress = StartProgress::Lacking(after(now, FIRST_PAUSE));
+            let start = PreparedStart { written: None, progress, failures: 1 };
+            starts.by_job.insert(key.clone(), start);
+            starts.clock_jumped(by);
+            assert!(starts.pause(&key, now + by).is_some(), "{by}");
+            assert_eq!(starts.pause(&key, after(now + by, FIRST_PAUSE)), None, "{by}");
+        }
     }
 }

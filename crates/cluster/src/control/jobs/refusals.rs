@@ -3,7 +3,7 @@
 use ::jobs::{JobObject, reconcile::ReconcileStep};
 use jiff::{SignedDuration, Timestamp};
 
-use crate::control::key_map::KeyMap;
+use crate::control::{key_map::KeyMap, time::moved};
 
 /// When a refusal with the same text is reported again: the API server deletes Events after an hour.
 const REPEATED_AFTER: SignedDuration = SignedDuration::from_mins(30);
@@ -77,8 +77,30 @@ impl<U: Ord + Clone> Refusals<U> {
         self.by_unit.keys()
     }
 
+    /// The clock jumped: a report is as old as before.
+    pub(super) fn clock_jumped(&mut self, by: SignedDuration) {
+        self.by_unit.for_each_mut(|_, known| known.at = moved(known.at, by));
+    }
+
     /// Forgets a unit that is gone.
     pub(super) fn remove(&mut self, unit: &U) {
         self.by_unit.remove(unit);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_is_as_old_after_a_jump_of_the_clock_as_before() {
+        let now = Timestamp::UNIX_EPOCH;
+        for by in [3, -3].map(SignedDuration::from_hours) {
+            let mut refusals = Refusals::default();
+            assert!(refusals.is_due(&1, "a", now));
+            refusals.clock_jumped(by);
+            assert!(!refusals.is_due(&1, "b", now + by + SignedDuration::from_secs(299)), "{by}");
+            assert!(refusals.is_due(&1, "b", now + by + PAUSE), "{by}");
+        }
     }
 }

@@ -8,7 +8,7 @@ use std::{
 use crds::v1beta2::{MultiKueueCluster, Workload};
 use engine::ids::WorkloadId;
 use index::{finished_run, run_time_group};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use runtime::{watch::Key, writer::WriteOutcome};
 
 use crate::control::{
@@ -22,7 +22,7 @@ use crate::control::{
     quota_automation::{KnownWorkers, QuotaAutomation},
     scheduling::{ChangesNodes, DispatchedEntryOf},
     start_failure::PodStarts,
-    time::engine_time,
+    time::{engine_time, signed_nanos},
     timers::Reevaluation,
     topology::NodesAndPods,
     workloads::{WorkloadChange, WorkloadCommand, WorkloadPhase},
@@ -139,6 +139,17 @@ impl Dispatching {
         if self.multikueue.as_mut().is_some_and(changes) {
             self.compare_all_workers(core, listing);
             core.evaluate_all_workloads();
+        }
+    }
+
+    /// The clock jumped: what lasts goes on.
+    pub(super) fn clock_jumped(&mut self, by: SignedDuration) {
+        self.registry.fleet_mut().clock_jumped(signed_nanos(by));
+        if let Some(multikueue) = &mut self.multikueue {
+            multikueue.clock_jumped(by);
+        }
+        if let Some(quotas) = &mut self.quotas {
+            quotas.clock_jumped(by);
         }
     }
 

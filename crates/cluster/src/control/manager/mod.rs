@@ -256,12 +256,11 @@ impl Control for ManagerControl {
     }
 
     fn clock_jumped(&mut self, by: SignedDuration) {
-        self.core.jobs.clock_jumped(by);
-        self.core.ctx.agenda.clock_jumped(by);
-        let Some(multikueue) = &mut self.dispatching.multikueue else {
+        self.core.clock_jumped(by);
+        if self.dispatching.multikueue.is_none() {
             return;
-        };
-        multikueue.clock_jumped(by);
+        }
+        self.dispatching.clock_jumped(by);
         // Deadlines were set for the time before the jump.
         self.core.evaluate_all_workloads();
         self.core.ctx.agenda.now(Reevaluation::Clusters);

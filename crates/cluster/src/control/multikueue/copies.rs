@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use kube::Resource;
 use runtime::watch::{Change, Key, Unavailable};
 
@@ -10,6 +10,7 @@ use crate::control::{
     change::for_each_object,
     key_map::KeyMap,
     outbox::{Tracked, upsert, version},
+    time::moved,
 };
 
 /// See the module.
@@ -61,6 +62,11 @@ impl<K> Copies<K> {
     pub(super) fn disconnect(&mut self) {
         (self.listed, self.complete) = (false, false);
         self.objects.for_each_mut(|_, tracked| tracked.connection_ended());
+    }
+
+    /// The clock jumped.
+    pub(super) fn clock_jumped(&mut self, by: SignedDuration) {
+        self.forbidden_since = self.forbidden_since.map(|at| moved(at, by));
     }
 
     pub(super) fn remove(&mut self, key: &Key) {

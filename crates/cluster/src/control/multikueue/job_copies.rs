@@ -6,7 +6,7 @@ use std::{
 };
 
 use ::jobs::{JobObject, Kind, Kinds, bounded_status::bounded_status};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use runtime::watch::{Change, Key};
 
 use super::copies::Copies;
@@ -48,6 +48,11 @@ impl JobCopies {
     /// Since when a job of this kind that is not here may exist all the same.
     pub(super) fn forbidden_since(&self, kind: &Kind) -> Option<Timestamp> {
         self.by_kind.get(kind)?.forbidden_since()
+    }
+
+    /// The clock jumped.
+    pub(super) fn clock_jumped(&mut self, by: SignedDuration) {
+        self.by_kind.for_each_mut(|_, copies| copies.clock_jumped(by));
     }
 
     /// The connection ended: what was observed stays, and does not count as listed.

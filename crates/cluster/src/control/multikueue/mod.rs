@@ -266,6 +266,7 @@ impl MultiKueueDispatch {
     /// The clock jumped: what lasts goes on.
     pub(crate) fn clock_jumped(&mut self, by: SignedDuration) {
         self.workers.clock_jumped(by);
+        self.cleanup.clock_jumped(by);
         self.grants.clock_jumped(by);
         self.states.for_each_mut(|_, state| state.clock_jumped(by));
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use dispatch::{
     CopyHistory, HubIncarnation, HubWorkload, OrphanScan, PresentWorkload, find_orphans,
 };
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use runtime::watch::Key;
 
@@ -21,6 +21,7 @@ use crate::control::{
     fleet::FleetRegistry,
     key_map::KeyMap,
     outbox::after,
+    time::moved,
     timers::Reevaluation,
     workloads::{TrackedWorkload, Workloads},
 };
@@ -49,6 +50,11 @@ pub(super) struct OrphanCleanup {
 impl OrphanCleanup {
     pub(super) fn new(interval: Option<Duration>) -> Self {
         Self { interval, next_at: None }
+    }
+
+    /// The clock jumped.
+    pub(super) fn clock_jumped(&mut self, by: SignedDuration) {
+        self.next_at = self.next_at.map(|at| moved(at, by));
     }
 
     /// Every `gcInterval`: evaluates everything that a worker has and the hub does not know.

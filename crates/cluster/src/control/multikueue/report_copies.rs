@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use crds::v1alpha1::{ClusterCapacity, ClusterCapacitySpec};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use runtime::{
     watch::Key,
@@ -20,6 +20,7 @@ use crate::control::{
     capacity::same,
     context::Context,
     outbox::{Intent, Purpose, Stamp, Subject, Target, Tracked, after, decode},
+    time::moved,
     timers::Reevaluation,
 };
 
@@ -82,6 +83,13 @@ impl ReportCopy {
         if self.write(&key, report, &owner, ctx) {
             self.not_before = Some(after(ctx.now, PERIOD));
             self.written_at = Some(ctx.now);
+        }
+    }
+
+    /// The clock jumped.
+    pub(super) fn clock_jumped(&mut self, by: SignedDuration) {
+        for at in [&mut self.not_before, &mut self.written_at] {
+            *at = at.map(|at| moved(at, by));
         }
     }
 

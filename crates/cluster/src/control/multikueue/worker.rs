@@ -132,6 +132,9 @@ impl Worker {
     /// The clock jumped: what lasts goes on.
     pub(super) fn clock_jumped(&mut self, by: SignedDuration) {
         self.refused.clock_jumped(by);
+        self.clones.clock_jumped(by);
+        self.jobs.clock_jumped(by);
+        self.report_copy.clock_jumped(by);
         if let Some((_, seen)) = &mut self.heartbeat {
             *seen = moved(*seen, by);
         }

@@ -22,7 +22,7 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use kube::Resource;
 use runtime::{
     events::EventRecord,
@@ -121,6 +121,11 @@ impl Outbox {
     /// A worker is neither connected nor tried any more: nothing of its writes is kept.
     pub(crate) fn forget_worker(&mut self, cluster: &str) {
         self.writes.forget_worker(cluster);
+    }
+
+    /// The clock jumped.
+    pub(crate) fn clock_jumped(&mut self, by: SignedDuration) {
+        self.writes.clock_jumped(by);
     }
 
     /// Submits a write. Returns false, with a line in the log, if it cannot be encoded.

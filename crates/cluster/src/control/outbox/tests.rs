@@ -260,3 +260,37 @@ fn a_copy_that_a_worker_does_not_accept_is_tried_again_later_and_later() {
     outbox.observe_version(&target, Some(1));
     assert!(outbox.writes().is_free(&target, &Stamp::default(), NOW), "its watch shows it");
 }
+
+#[test]
+fn a_backoff_lasts_as_long_when_the_clock_is_set() {
+    let refused = WriteOutcome::Refused {
+        code: 403,
+        reason: "Forbidden".to_owned(),
+        message: "no".to_owned(),
+    };
+    for (answer, seconds) in [(refused, 10), (WriteOutcome::Stale, 30)] {
+        for by in [3, -3].map(SignedDuration::from_hours) {
+            let (mut outbox, mut agenda) = (Outbox::default(), Agenda::default());
+            let target = Target::job(&job("a"));
+            let ticket = submit(&mut outbox, &target, stamp(5));
+            outbox.settle(&ticket, &answer, NOW, &mut agenda);
+            outbox.clock_jumped(by);
+            let end = NOW + by + seconds.seconds();
+            let is_free = |now| outbox.writes().is_free(&target, &stamp(5), now);
+            assert!(!is_free(end - 1.second()) && is_free(end), "{by}");
+        }
+    }
+}
+
+#[test]
+fn a_created_copy_that_no_watch_shows_is_read_as_soon_when_the_clock_is_set_back() {
+    let (mut outbox, mut agenda) = (Outbox::default(), Agenda::default());
+    let target = Target::worker("east", Subject::Job(job("a").kind), &key("a"));
+    let ticket = submit_for(Purpose::JobCreate, &mut outbox, &target, Stamp::default());
+    let stored = json!({"metadata": {"resourceVersion": "9"}});
+    outbox.settle(&ticket, &WriteOutcome::done(stored), NOW, &mut agenda);
+    let back = SignedDuration::from_hours(-3);
+    outbox.clock_jumped(back);
+    assert_eq!(outbox.unsettled_due(NOW + back + 14.seconds()).len(), 0);
+    assert_eq!(outbox.unsettled_due(NOW + back + 15.seconds()).len(), 1);
+}

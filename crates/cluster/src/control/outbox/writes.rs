@@ -14,7 +14,7 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use dispatch::{CreateAnswer, ReadAnswer, UnsettledCreates};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use runtime::{api_object::ApiObject, watch::Key, writer::WriteOutcome};
 
 use super::{
@@ -24,7 +24,7 @@ use super::{
 };
 use crate::control::{
     key_map::KeyMap,
-    time::{doubled, engine_time},
+    time::{doubled, engine_time, moved, signed_nanos},
     timers::Reevaluation,
 };
 
@@ -297,6 +297,15 @@ impl Writes {
             self.states.remove(target);
         }
         true
+    }
+
+    /// The clock jumped: a backoff lasts as long as it would have.
+    pub(super) fn clock_jumped(&mut self, by: SignedDuration) {
+        self.unsettled.clock_jumped(signed_nanos(by));
+        self.states.for_each_mut(|_, state| match &mut state.progress {
+            Progress::Outdated(at) | Progress::Backoff(at) => *at = moved(*at, by),
+            Progress::InFlight => {}
+        });
     }
 
     /// Forgets a worker that is neither connected nor tried any more.

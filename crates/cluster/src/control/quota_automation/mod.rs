@@ -16,7 +16,7 @@ use crds::{
     v1beta2::{ClusterQueue, ClusterQueueSpec, LocalQueue},
 };
 use index::{UnsupportedQuota, WorkerQuota, manager_quota, node_totals, only_flavor};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use jobs::pod_sets_info::FlavorsByName;
 use runtime::watch::{Change, Key};
 
@@ -28,7 +28,7 @@ use super::{
     queues::{ManagedQuota, QuotaCondition},
     timers::Reevaluation,
 };
-use crate::control::key_map::KeyMap;
+use crate::control::{key_map::KeyMap, time::moved};
 
 // Messages of the condition, as Kueue's.
 const AUTOMATED: &str = "ClusterQueue quota is automatically managed based on MultiKueue workers.";
@@ -88,6 +88,11 @@ impl QuotaAutomation {
     /// A worker was connected or disconnected.
     pub(crate) fn connection_changed(&mut self, worker: &str) {
         self.workers.entry(worker.into()).or_default().connection_changed();
+    }
+
+    /// The clock jumped.
+    pub(crate) fn clock_jumped(&mut self, by: SignedDuration) {
+        self.not_before = self.not_before.map(|at| moved(at, by));
     }
 
     /// Whether it is time for an evaluation. If not, the agenda wakes control when it is: whatever has changed now counts then.

@@ -24,7 +24,7 @@ use engine::{
     ids::WorkloadId,
 };
 use index::GATED_BY;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use runtime::{
     events::{EventRecord, EventType, Regarding},
     watch::Key,
@@ -34,6 +34,7 @@ use crate::control::{
     decisions::AdmissionExplained,
     key_map::KeyMap,
     outbox::after,
+    time::moved,
     timers::Deadlines,
     workloads::{WorkloadChange, WorkloadPhase, Workloads},
 };
@@ -256,6 +257,14 @@ impl Explanations {
             self.waiting_for_end_of.entry(end).or_default().insert(key.clone());
         }
         news
+    }
+
+    /// The clock jumped.
+    pub(super) fn clock_jumped(&mut self, by: SignedDuration) {
+        self.deadlines_of_first.clock_jumped(by);
+        self.deadlines_of_others.clock_jumped(by);
+        self.not_before = moved(self.not_before, by);
+        self.of.for_each_mut(|_, one| one.explained_at = one.explained_at.map(|at| moved(at, by)));
     }
 
     /// What was published or withdrawn since the last call.

@@ -42,7 +42,7 @@ use index::{
     local_queue_usage,
     queue_status::ClusterQueueCounts,
 };
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use runtime::{events::EventRecord, watch::Key};
 
 use self::{
@@ -60,7 +60,7 @@ use super::{
     context::Context,
     decisions::AdmissionExplained,
     measurement::labels_and_annotations,
-    time::{engine_time, timestamp},
+    time::{engine_time, moved, timestamp},
     timers::{Agenda, Reevaluation},
     workloads::{TrackedWorkload, WorkloadChange, WorkloadPhase, Workloads},
 };
@@ -119,6 +119,14 @@ impl Scheduler {
             stale_since: None,
             edited: BTreeSet::new(),
             pending: true,
+        }
+    }
+
+    /// The clock jumped.
+    pub(crate) fn clock_jumped(&mut self, by: SignedDuration) {
+        self.stale_since = self.stale_since.map(|at| moved(at, by));
+        if let Some(explanations) = &mut self.explanations {
+            explanations.clock_jumped(by);
         }
     }
 

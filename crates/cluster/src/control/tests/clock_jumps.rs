@@ -1,9 +1,15 @@
 //! What lasts while the clock of the machine is set, beside the loss of a worker (`loss_clock`).
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, ToSpan};
 
 use super::{
-    dispatched::{copies, dispatched_to_east, done, east, hub_job, running},
+    backoff::{left_out, reports},
+    cluster::Cluster,
+    dispatched::{
+        connect, copies, dispatched_to_east, dispatching, done, east, hub_job, hub_workload,
+        running,
+    },
+    reports::{agent, stored, written},
     *,
 };
 
@@ -35,5 +41,61 @@ fn the_status_of_a_copy_is_kept_back_for_as_long() {
         assert!(!copies_status(&mut control, later(0)), "{by}");
         assert!(!copies_status(&mut control, later(999)), "{by}");
         assert!(copies_status(&mut control, later(1_000)), "{by}");
+    }
+}
+
+#[test]
+fn a_worker_is_left_out_for_as_long() {
+    for by in jumps() {
+        let mut evicted = hub_workload();
+        evicted["status"]["conditions"].as_array_mut().expect("a list").push(json!({
+            "type": "Evicted", "status": "True", "reason": "PodsReadyTimeout", "message": "late",
+        }));
+        evicted["metadata"]["annotations"] = json!({"sluice.dev/epoch": "1"});
+        let mut control = dispatching(&hub_job("20", true, &json!({})), &[evicted.clone()]);
+        connect(&mut control, vec![], vec![]);
+        reports(&mut control);
+        let step = control.decide(NOW);
+        evicted["metadata"]["annotations"] = json!({"sluice.dev/epoch": "2"});
+        evicted["metadata"]["resourceVersion"] = json!("30");
+        done(&mut control, &step, "raise-epoch", evicted, NOW);
+        control.decide(NOW);
+        control.clock_jumped(by);
+        let mut is_left_out = |seconds: i64| {
+            control.core.ctx.now = NOW + by + SignedDuration::from_secs(seconds);
+            left_out(&mut control).is_some()
+        };
+        assert_eq!([59, 60].map(&mut is_left_out), [true, false], "{by}");
+    }
+}
+
+#[test]
+fn the_reason_of_a_pending_workload_is_shown_as_soon() {
+    for by in jumps() {
+        let mut cluster = Cluster::new();
+        cluster.workload("large", 9, &json!({})).settle();
+        cluster.control.clock_jumped(by);
+        cluster.now += by;
+        cluster.take_writes();
+        let is_shown = |cluster: &mut Cluster| {
+            cluster.settle().take_writes().contains(&"pending large".to_owned())
+        };
+        assert!(!is_shown(&mut cluster), "{by}");
+        assert!(is_shown(cluster.wait(1)), "{by}");
+    }
+}
+
+#[test]
+fn an_agent_reports_as_often() {
+    for by in jumps() {
+        let (mut control, mut stored) = (agent(vec![]), stored());
+        assert!(written(&mut control, &mut stored, NOW).is_some());
+        control.decide(NOW + 2.seconds());
+        control.clock_jumped(by);
+        let later = |seconds| NOW + by + SignedDuration::from_secs(seconds);
+        let step = control.decide(later(3));
+        assert!(step.wake.is_some_and(|at| at <= later(10)), "{by}: {:?}", step.wake);
+        assert_eq!(written(&mut control, &mut stored, later(9)), None, "{by}");
+        assert!(written(&mut control, &mut stored, later(10)).is_some(), "{by}");
     }
 }

@@ -203,3 +203,16 @@ fn a_workload_of_which_a_reservation_was_withdrawn_is_explained() {
     seconds(&mut cluster, 80);
     assert_eq!(explained(&mut cluster), [MISSING_5.replace("train-77", "train-78")]);
 }
+
+#[test]
+fn a_clock_that_is_set_back_keeps_no_explanation_back() {
+    let mut cluster = full();
+    seconds(&mut cluster, 5);
+    let back = jiff::SignedDuration::from_hours(-3);
+    cluster.control.clock_jumped(back);
+    cluster.now += back;
+    seconds(&mut cluster, 3);
+    assert_eq!(explained(&mut cluster), [""; 0]);
+    seconds(&mut cluster, 5);
+    assert_eq!(explained(&mut cluster), [MISSING_5]);
+}

@@ -245,3 +245,17 @@ fn a_manual_quota_is_left_alone() {
     configure(&mut control, "Automated");
     assert_eq!(quota(&mut control, 20).0, Some(json!("2")));
 }
+
+#[test]
+fn a_clock_that_is_set_back_keeps_no_quota_back() {
+    let mut control = manager("Automated", false);
+    connect_queues(&mut control, "west", "0");
+    connect_queues(&mut control, "east", "3");
+    let (_, step) = quota(&mut control, 0);
+    done(&mut control, &step, "manager-quota", hub_queue("3", "1"), NOW);
+    control.clock_jumped(jiff::SignedDuration::from_secs(-9_000));
+    let queue = cluster_queue("mine", "cpu", "4");
+    worker(&mut control, "east", WorkerInput::ClusterQueue(Change::Apply(shared(queue))));
+    assert_eq!(quota(&mut control, -9_000).0, None, "its period has begun");
+    assert_eq!(quota(&mut control, -8_990).0, Some(json!("4")));
+}

@@ -124,6 +124,22 @@ fn garbage_collection_finds_orphans_after_each_interval() {
 }
 
 #[test]
+fn the_interval_of_garbage_collection_goes_on_when_the_clock_is_set() {
+    for by in [3, -3].map(jiff::SignedDuration::from_hours) {
+        let interval = std::time::Duration::from_secs(60);
+        let mut control = passed_over(Some(interval));
+        control.clock_jumped(by);
+        // Of the evaluation that follows the jump.
+        control.core.ctx.agenda.take_workloads();
+        let at = |seconds| NOW + by + jiff::SignedDuration::from_secs(seconds);
+        let early = control.decide(at(59));
+        assert_eq!(on_east(&early), [""; 0], "{by}");
+        assert!(early.wake.is_some_and(|wake| wake <= at(60)), "{by}: {:?}", early.wake);
+        assert_eq!(on_east(&control.decide(at(60))), ["east clone-delete"], "{by}");
+    }
+}
+
+#[test]
 fn jobs_of_this_origin_that_name_no_workload_are_deleted() {
     let mut control = dispatching(&waiting(), &[]);
     connect(&mut control, vec![], vec![]);

@@ -112,3 +112,19 @@ fn a_heartbeat_is_copied_once_a_minute() {
     assert_eq!([10, 20, 30, 40, 50].map(|second| beat(&mut control, second)), [0; 5]);
     assert_eq!(beat(&mut control, 60), 1, "its age is shown");
 }
+
+#[test]
+fn a_clock_that_is_set_keeps_no_report_back() {
+    for by in [3, -3].map(jiff::SignedDuration::from_hours) {
+        let mut control = manager(&json!({}));
+        let step = control.decide(NOW);
+        answer(&mut control, &step, WriteOutcome::done(copy("70", None)), NOW);
+        let step = control.decide(NOW);
+        answer(&mut control, &step, WriteOutcome::done(copy("71", Some("8"))), NOW);
+        control.clock_jumped(by);
+        let later = |seconds| NOW + by + jiff::SignedDuration::from_secs(seconds);
+        report(&mut control, "8", "2", later(1));
+        assert_eq!(purposes(&control.decide(later(9))), [""; 0], "{by}");
+        assert_eq!(purposes(&control.decide(later(10))), ["capacity-copy"], "{by}");
+    }
+}

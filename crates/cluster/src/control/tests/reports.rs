@@ -168,7 +168,7 @@ fn clusters_do_not_race_before_the_first_report_of_an_agent() {
 }
 
 /// An agent of one node.
-fn agent(clones: Vec<Value>) -> AgentControl {
+pub(super) fn agent(clones: Vec<Value>) -> AgentControl {
     let mut control =
         AgentControl::new(AgentSettings::new(AgentPolicy::default(), &kinds().handled));
     let node = json!({
@@ -193,7 +193,7 @@ fn agent(clones: Vec<Value>) -> AgentControl {
 }
 
 /// The report as it is stored at first.
-fn stored() -> Value {
+pub(super) fn stored() -> Value {
     json!({"metadata": {"name": "local"}, "spec": {}, "status": {}})
 }
 
@@ -203,7 +203,11 @@ pub(super) fn report_order(step: &Decisions) -> Option<&Order> {
 }
 
 /// The report that an agent writes now, as far as it differs. It is stored.
-fn written(control: &mut AgentControl, stored: &mut Value, now: Timestamp) -> Option<Value> {
+pub(super) fn written(
+    control: &mut AgentControl,
+    stored: &mut Value,
+    now: Timestamp,
+) -> Option<Value> {
     let step = control.decide(now);
     store(control, &step, stored, now)
 }

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::control::key_map::KeyMap;
-use jiff::Timestamp;
+use crate::control::{key_map::KeyMap, time::moved};
+use jiff::{SignedDuration, Timestamp};
 use runtime::watch::Key;
 
 /// One time per Workload, in order.
@@ -30,6 +30,13 @@ impl Deadlines {
         if let Some(before) = before {
             self.in_order.remove(&(before, key.clone()));
         }
+    }
+
+    /// The clock jumped: what lasts goes on. Not called for times that API objects determine.
+    pub(crate) fn clock_jumped(&mut self, by: SignedDuration) {
+        self.of.for_each_mut(|_, at| *at = moved(*at, by));
+        let all = std::mem::take(&mut self.in_order).into_iter();
+        self.in_order = all.map(|(at, key)| (moved(at, by), key)).collect();
     }
 
     /// The time of a Workload.

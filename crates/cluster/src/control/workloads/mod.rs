@@ -46,7 +46,7 @@ use index::{
     AffectedWorkloads,
     status::{StatusStamp, set, with_topologies},
 };
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use runtime::{events::EventRecord, watch::Key, writer::WriteOutcome};
 use serde_json::json;
 
@@ -290,6 +290,11 @@ impl Workloads {
         if let Some(record) = self.records.get_mut(key) {
             record.explain(pending);
         }
+    }
+
+    /// The clock jumped.
+    pub(crate) fn clock_jumped(&mut self, by: SignedDuration) {
+        self.records.for_each_mut(|_, record| record.clock_jumped(by));
     }
 
     /// The reservation of a worker that did not take the Workload: it ends, and no readiness counts any more.

@@ -5,9 +5,9 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
-use crate::control::outbox::after;
+use crate::control::{outbox::after, time::moved};
 
 /// The least time between two reasons of one Workload.
 const EXPLAIN_PERIOD: Duration = Duration::from_secs(5);
@@ -31,6 +31,13 @@ impl ReasonPeriod {
         let end = after(now, EXPLAIN_PERIOD);
         self.ends = Some(end);
         end
+    }
+
+    /// The clock jumped.
+    pub(super) fn clock_jumped(&mut self, by: SignedDuration) {
+        for at in [&mut self.ends, &mut self.cut_short_at] {
+            *at = at.map(|at| moved(at, by));
+        }
     }
 
     /// Whether a reason that follows from an object may be written at this time, within the period.

@@ -11,7 +11,7 @@ use crds::{
     v1beta2::Workload,
 };
 use engine::{Time, ids::WorkloadId};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use runtime::api_object::ApiObject;
 
 use super::{
@@ -19,7 +19,10 @@ use super::{
     reason_period::ReasonPeriod,
     transition::{PendingMessage, PendingTransitions, Transition},
 };
-use crate::control::outbox::{Stamp, Tracked};
+use crate::control::{
+    outbox::{Stamp, Tracked},
+    time::moved,
+};
 
 /// One Workload with its phase and pending transitions.
 #[derive(Debug)]
@@ -92,6 +95,15 @@ impl TrackedWorkload {
     pub(super) fn reason_written(&mut self, now: Timestamp) {
         if let Some(pending) = self.transitions.pending_message().cloned() {
             let not_before = self.reason_period.begin(now);
+            self.propose(Transition::Wait(PendingMessage { not_before, ..pending }));
+        }
+    }
+
+    /// The clock jumped: its reason is written when it would have been.
+    pub(super) fn clock_jumped(&mut self, by: SignedDuration) {
+        self.reason_period.clock_jumped(by);
+        if let Some(pending) = self.transitions.pending_message().cloned() {
+            let not_before = moved(pending.not_before, by);
             self.propose(Transition::Wait(PendingMessage { not_before, ..pending }));
         }
     }
