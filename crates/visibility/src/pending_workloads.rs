@@ -5,8 +5,8 @@
 //! and is not stopped (docs/reference/kueue.md §3.1). A ClusterQueue with admission fair sharing has the Workloads of the LocalQueue
 //! with the least recorded usage first (§3.8).
 //!
-//! Cost: a change of usage moves the Workloads of the LocalQueue. Any other change takes O(log n) plus the move of one chunk of
-//! [`RankedSet`], a page O(its length) times a search for positions.
+//! Cost: a change of usage moves the Workloads of the LocalQueue if its ClusterQueue has admission fair sharing. Any other change
+//! takes O(log n) plus the move of one chunk of [`RankedSet`], a page O(its length) times a search for positions.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -151,10 +151,9 @@ impl PendingWorkloads {
             // A deleted queue that was never seen leaves no record.
             return self.forget_local(&key);
         }
-        let place = |order: &LocalOrder| Some((order.target()?.to_owned(), order.usage()));
-        let before = place(order);
+        let before = place(&self.cluster_queues, order);
         order.spec = spec;
-        let after = place(order);
+        let after = place(&self.cluster_queues, order);
         if before != after {
             self.move_all(&key, before, after);
         }
@@ -280,6 +279,16 @@ impl PendingWorkloads {
             self.cluster_queues.remove(name);
         }
     }
+}
+
+/// The ClusterQueue that the Workloads wait in, and the usage by which they are ordered there.
+fn place(
+    cluster_queues: &BTreeMap<String, ClusterOrder>,
+    order: &LocalOrder,
+) -> Option<(String, i128)> {
+    let name = order.target()?;
+    let shares = cluster_queues.get(name).is_some_and(|cluster| cluster.shares);
+    Some((name.to_owned(), if shares { order.usage() } else { 0 }))
 }
 
 #[cfg(test)]

@@ -301,6 +301,19 @@ fn usage_does_not_count_without_admission_fair_sharing() {
 }
 
 #[test]
+fn a_change_of_usage_moves_workloads_only_where_usage_counts() {
+    for (mode, moved) in [("NoAdmissionFairSharing", 0), ("UsageBasedAdmissionFairSharing", 2)] {
+        let mut state = four().weighing_usage(Some(UsageWeights::default()));
+        share(&mut state, mode);
+        // What moves is in the order again.
+        let order = state.cluster_queues.get_mut("cq").expect("an order");
+        order.items = RankedSet::default();
+        set_usage(&mut state, "a", "1", "5");
+        assert_eq!(names(&state).len(), moved, "{mode}");
+    }
+}
+
+#[test]
 fn nothing_stays_of_a_local_queue_with_usage() {
     let mut state = four().weighing_usage(Some(UsageWeights::default()));
     share(&mut state, "UsageBasedAdmissionFairSharing");
