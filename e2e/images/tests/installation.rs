@@ -49,6 +49,20 @@ fn deployments_name_the_images() {
     }
 }
 
+/// The images have no folder for them, and no root that can be written to.
+#[test]
+fn programs_that_take_profiles_have_a_folder_of_temporary_files() {
+    for folder in ["config/manager", "config/ray-api"] {
+        let deployment = yaml(&format!("{folder}/deployment.yaml"));
+        let pod = &deployment["spec"]["template"]["spec"];
+        let mounts = pod["containers"][0]["volumeMounts"].as_array().expect("mounts");
+        let mount = mounts.iter().find(|mount| mount["mountPath"] == "/tmp").expect("a mount");
+        let mut volumes = pod["volumes"].as_array().expect("volumes").iter();
+        let volume = volumes.find(|volume| volume["name"] == mount["name"]).expect("a volume");
+        assert_eq!(volume["emptyDir"], json!({}), "{folder}");
+    }
+}
+
 #[test]
 fn dockerfiles_make_the_same_image() {
     let metadata = metadata();

@@ -8,7 +8,7 @@
 mod encoding;
 mod sampling;
 
-use std::{sync::Arc, time::Duration};
+use std::{env, path::PathBuf, sync::Arc, time::Duration};
 
 use axum::{
     Router,
@@ -29,26 +29,38 @@ const INDEX: &str = "/debug/pprof/profile?seconds=N  samples of all threads for 
 
 const OF_GO: &str = "profiles of heap, goroutines and blocking are those of Go; this program has /debug/pprof/profile\n";
 
+/// What a profile needs.
+#[derive(Clone)]
+struct ProfileServer {
+    /// The timer of samples is one of the process.
+    place: Arc<Semaphore>,
+    /// Of temporary files.
+    directory: PathBuf,
+}
+
 /// Serves `/debug/pprof/`, one profile at a time.
 pub fn router() -> Router {
-    let place = Arc::new(Semaphore::new(1));
+    router_with(env::temp_dir())
+}
+
+fn router_with(directory: PathBuf) -> Router {
+    let server = ProfileServer { place: Arc::new(Semaphore::new(1)), directory };
     Router::new()
         .route("/debug/pprof/", get(|| async { INDEX }))
         .route("/debug/pprof/profile", get(profile))
         .route("/debug/pprof/{name}", get(|| async { (StatusCode::NOT_FOUND, OF_GO) }))
-        .with_state(place)
+        .with_state(server)
 }
 
-async fn profile(State(place): State<Arc<Semaphore>>, RawQuery(query): RawQuery) -> Response {
+async fn profile(State(server): State<ProfileServer>, RawQuery(query): RawQuery) -> Response {
     let Some(lasts) = duration(query.as_deref().unwrap_or_default()) else {
         let text = format!("a profile takes at most {MOST_SECONDS} seconds\n");
         return (StatusCode::BAD_REQUEST, text).into_response();
     };
-    // The timer of samples is one of the process.
-    let Ok(_place) = place.try_acquire() else {
+    let Ok(_place) = server.place.try_acquire() else {
         return (StatusCode::TOO_MANY_REQUESTS, "another profile is being taken\n").into_response();
     };
-    match sampling::sample(lasts).await {
+    match sampling::sample(&server.directory, lasts).await {
         Ok(profile) => {
             let headers = [
                 (CONTENT_TYPE, "application/octet-stream"),

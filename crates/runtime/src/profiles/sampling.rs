@@ -5,6 +5,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
     time::Duration,
 };
 
@@ -24,13 +25,18 @@ const SAMPLER: &str = "perf_signal_handler";
 
 /// No profile can be taken.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot sample stacks")]
-pub(super) struct SamplingError(#[from] pprof::Error);
+pub(super) enum SamplingError {
+    #[error("cannot write to the directory {} of temporary files", directory.display())]
+    Directory { directory: PathBuf, source: std::io::Error },
+    #[error("cannot sample stacks")]
+    Sampler(#[from] pprof::Error),
+}
 
-/// Samples for so long. The end of the future ends the sampling.
-pub(super) async fn sample(lasts: Duration) -> Result<CpuProfile, SamplingError> {
+/// Samples for so long, with stacks beyond a number of them in the directory of temporary files. The end of the future ends the
+/// sampling.
+pub(super) async fn sample(directory: &Path, lasts: Duration) -> Result<CpuProfile, SamplingError> {
     let began = Timestamp::now().as_nanosecond();
-    let sampler = started().await?;
+    let sampler = started(directory.to_owned()).await?;
     tokio::time::sleep(lasts).await;
     let report = sampler.report().build_unresolved()?;
     drop(sampler);
@@ -51,12 +57,21 @@ pub(super) async fn sample(lasts: Duration) -> Result<CpuProfile, SamplingError>
     Ok(named.map_err(|_| pprof::Error::CreatingError)?)
 }
 
-async fn started() -> Result<ProfilerGuard<'static>, SamplingError> {
+async fn started(directory: PathBuf) -> Result<ProfilerGuard<'static>, SamplingError> {
     let sampler = ProfilerGuardBuilder::default().frequency(HERTZ);
     // The start looks up the names of a first stack, which takes a while.
-    let start = move || sampler.blocklist(&NOT_UNWOUND).build();
+    let start = move || {
+        // The sampler keeps the first failure to make its file for as long as the process runs.
+        check_writable(&directory)?;
+        Ok(sampler.blocklist(&NOT_UNWOUND).build()?)
+    };
     let started = tokio::task::spawn_blocking(start).await;
-    Ok(started.map_err(|_| pprof::Error::CreatingError)??)
+    started.map_err(|_| pprof::Error::CreatingError)?
+}
+
+fn check_writable(directory: &Path) -> Result<(), SamplingError> {
+    let refused = |source| SamplingError::Directory { directory: directory.to_owned(), source };
+    tempfile::NamedTempFile::new_in(directory).and_then(|file| file.close()).map_err(refused)
 }
 
 fn nanos(duration: Duration) -> u64 {

@@ -130,6 +130,17 @@ async fn a_profile_names_what_was_busy_and_another_waits() {
     assert_eq!(profile.messages(3).len(), 1, "the program in memory");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_directory_of_temporary_files_the_answer_says_so() {
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    let router = router_with(file.path().to_owned());
+    let (code, text) = get(router, "/debug/pprof/profile?seconds=1").await;
+    let text = String::from_utf8(text).expect("text");
+    let path = file.path().display();
+    let expected = format!("cannot write to the directory {path} of temporary files: ");
+    assert!(code == 500 && text.starts_with(&expected), "{code} {text}");
+}
+
 #[tokio::test]
 async fn other_paths_say_what_there_is() {
     let (code, text) = get(router(), "/debug/pprof/").await;
