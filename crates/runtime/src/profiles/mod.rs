@@ -3,9 +3,11 @@
 //! | file | concept |
 //! |---|---|
 //! | `sampling` | samples of the stacks of this process |
+//! | `sampler_frames` | the frames that are those of the sampler |
 //! | `encoding` | a profile in the format of pprof |
 
 mod encoding;
+mod sampler_frames;
 mod sampling;
 
 use std::{env, path::PathBuf, sync::Arc, time::Duration};

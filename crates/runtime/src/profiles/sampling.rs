@@ -12,16 +12,16 @@ use std::{
 use jiff::Timestamp;
 use pprof::{ProfilerGuard, ProfilerGuardBuilder, UnresolvedReport};
 
-use super::encoding::{CpuProfile, ProgramMapping, SourceCall, StackSample};
+use super::{
+    encoding::{CpuProfile, ProgramMapping, SourceCall, StackSample},
+    sampler_frames,
+};
 
 /// Samples per second of CPU. Not a round number: periodic work would be seen always, or never.
 const HERTZ: i32 = 99;
 
 /// Code that is not unwound: the unwinder itself, and what has no tables for it.
 const NOT_UNWOUND: [&str; 2] = ["libgcc", "vdso"];
-
-/// The function that takes samples. It and its callees are no part of a profile.
-const SAMPLER: &str = "perf_signal_handler";
 
 /// No profile can be taken.
 #[derive(Debug, thiserror::Error)]
@@ -99,15 +99,7 @@ fn name(profile: &mut CpuProfile) {
     profile.calls = calls.into_keys().map(|address| (address, calls_at(address))).collect();
     // Its tables of names are as large as those of the program.
     backtrace::clear_symbol_cache();
-    let calls = &profile.calls;
-    let of_sampler = |calls: &Vec<SourceCall>| calls.iter().any(|call| call.function == SAMPLER);
-    let is_sampler = |address: &u64| calls.get(address).is_some_and(of_sampler);
-    for stack in &mut profile.stacks {
-        let inside = stack.addresses.iter().rposition(is_sampler);
-        // The frame after it returns from the signal.
-        let cut = inside.map_or(0, |last| last + 2).min(stack.addresses.len());
-        stack.addresses.drain(..cut);
-    }
+    sampler_frames::cut(&mut profile.stacks, &profile.calls);
     let left: BTreeSet<u64> = profile.stacks.iter().flat_map(|one| one.addresses.clone()).collect();
     profile.calls.retain(|address, _| left.contains(address));
 }
