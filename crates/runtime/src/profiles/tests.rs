@@ -74,6 +74,8 @@ async fn get(router: Router, path: &str) -> (u16, Vec<u8>) {
     (code, body.to_vec())
 }
 
+const PROFILE: &str = "/debug/pprof/profile?seconds=1";
+
 #[inline(never)]
 fn busy_in_a_test(ended: &AtomicBool) -> u64 {
     let mut sum = 0_u64;
@@ -91,11 +93,11 @@ async fn a_profile_names_what_was_busy_and_another_waits() {
     let (busy, sampled) = (std::thread::Builder::new().name("busy".to_owned()), ended.clone());
     let busy = busy.spawn(move || busy_in_a_test(&sampled)).expect("a thread");
     let router = router();
-    let first = tokio::spawn(get(router.clone(), "/debug/pprof/profile?seconds=1"));
-    tokio::time::sleep(Duration::from_millis(300)).await;
-    let (code, text) = get(router.clone(), "/debug/pprof/profile?seconds=1").await;
+    let mut first = Box::pin(get(router.clone(), PROFILE));
+    assert!(futures::poll!(&mut first).is_pending());
+    let (code, text) = get(router, PROFILE).await;
     assert_eq!((code, &text[..]), (429, &b"another profile is being taken\n"[..]));
-    let (code, profile) = first.await.expect("a task");
+    let (code, profile) = first.await;
     ended.store(true, Ordering::Relaxed);
     assert_eq!(code, 200);
     busy.join().expect("a thread");
@@ -134,7 +136,7 @@ async fn a_profile_names_what_was_busy_and_another_waits() {
 async fn without_a_directory_of_temporary_files_the_answer_says_so() {
     let file = tempfile::NamedTempFile::new().expect("a file");
     let router = router_with(file.path().to_owned());
-    let (code, text) = get(router, "/debug/pprof/profile?seconds=1").await;
+    let (code, text) = get(router, PROFILE).await;
     let text = String::from_utf8(text).expect("text");
     let path = file.path().display();
     let expected = format!("cannot write to the directory {path} of temporary files: ");
