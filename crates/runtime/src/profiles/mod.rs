@@ -19,7 +19,14 @@ use axum::{
     routing::get,
 };
 use http::{StatusCode, header::CONTENT_DISPOSITION, header::CONTENT_TYPE};
-use tokio::sync::Semaphore;
+use tokio::{
+    runtime::Handle,
+    sync::Semaphore,
+    task::{JoinError, spawn_blocking},
+};
+
+use self::sampling::SamplingError;
+use crate::Stop;
 
 /// The duration of a profile that names none, as of Go's programs.
 const DEFAULT_SECONDS: u64 = 30;
@@ -59,22 +66,44 @@ async fn profile(State(server): State<ProfileServer>, RawQuery(query): RawQuery)
         let text = format!("a profile takes at most {MOST_SECONDS} seconds\n");
         return (StatusCode::BAD_REQUEST, text).into_response();
     };
-    let Ok(_place) = server.place.try_acquire() else {
+    let Ok(place) = server.place.try_acquire_owned() else {
         return (StatusCode::TOO_MANY_REQUESTS, "another profile is being taken\n").into_response();
     };
-    match sampling::sample(&server.directory, lasts).await {
-        Ok(profile) => {
+    let left = Stop::new();
+    // The end of this future, for example because its client has left, ends the sampling.
+    let _ends = left.clone().drop_guard();
+    let runtime = Handle::current();
+    let sampled = spawn_blocking(move || {
+        let wait = || runtime.block_on(wait(lasts, &left));
+        let profile = sampling::sample(&server.directory, wait);
+        // Not before the end of the sampler, which no future waits for.
+        drop(place);
+        profile.map(|profile| profile.map(|profile| encoding::encode(&profile)))
+    });
+    answer(sampled.await)
+}
+
+/// Waits for the end of a profile. Returns whether it is still wanted.
+async fn wait(lasts: Duration, left: &Stop) -> bool {
+    tokio::select! {
+        () = tokio::time::sleep(lasts) => true,
+        () = left.cancelled() => false,
+    }
+}
+
+fn answer(sampled: Result<Result<Option<Vec<u8>>, SamplingError>, JoinError>) -> Response {
+    let text = match sampled {
+        Ok(Ok(profile)) => {
             let headers = [
                 (CONTENT_TYPE, "application/octet-stream"),
                 (CONTENT_DISPOSITION, "attachment; filename=\"profile\""),
             ];
-            (headers, encoding::encode(&profile)).into_response()
+            return (headers, profile.unwrap_or_default()).into_response();
         }
-        Err(error) => {
-            let text = crate::error_chain::describe(&error);
-            (StatusCode::INTERNAL_SERVER_ERROR, format!("{text}\n")).into_response()
-        }
-    }
+        Ok(Err(error)) => crate::error_chain::describe(&error),
+        Err(error) => crate::error_chain::describe(&error),
+    };
+    (StatusCode::INTERNAL_SERVER_ERROR, format!("{text}\n")).into_response()
 }
 
 /// How long the query asks for; `None` if that is too long. What is no positive number is the default, as for Go's programs.

@@ -6,11 +6,11 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use jiff::Timestamp;
-use pprof::{ProfilerGuard, ProfilerGuardBuilder, UnresolvedReport};
+use pprof::{ProfilerGuardBuilder, UnresolvedReport};
 
 use super::{
     encoding::{CpuProfile, ProgramMapping, SourceCall, StackSample},
@@ -32,41 +32,36 @@ pub(super) enum SamplingError {
     Sampler(#[from] pprof::Error),
 }
 
-/// Samples for so long, with stacks beyond a number of them in the directory of temporary files. The end of the future ends the
-/// sampling.
-pub(super) async fn sample(directory: &Path, lasts: Duration) -> Result<CpuProfile, SamplingError> {
-    let began = Timestamp::now().as_nanosecond();
-    let sampler = started(directory.to_owned()).await?;
-    tokio::time::sleep(lasts).await;
+/// Samples while `wait` runs, with stacks beyond a number of them in the directory of temporary files. `None` if `wait` says that
+/// the profile is not wanted any more.
+///
+/// Start, report and end take a while: they look up names in the files of the program, and fill tables of about a hundred MB.
+pub(super) fn sample(
+    directory: &Path,
+    wait: impl FnOnce() -> bool,
+) -> Result<Option<CpuProfile>, SamplingError> {
+    // The sampler keeps the first failure to make its file for as long as the process runs.
+    check_writable(directory)?;
+    let sampler = ProfilerGuardBuilder::default().frequency(HERTZ);
+    let sampler = sampler.blocklist(&NOT_UNWOUND).build()?;
+    let (began, start) = (Timestamp::now().as_nanosecond(), Instant::now());
+    if !wait() {
+        return Ok(None);
+    }
+    let lasted = start.elapsed();
     let report = sampler.report().build_unresolved()?;
     drop(sampler);
-    // Names are looked up in the files of the program, which takes a while.
-    let profile = move || {
-        let mut profile = CpuProfile {
-            began: u64::try_from(began).unwrap_or_default(),
-            lasted: nanos(lasts),
-            period: 1_000_000_000 / u64::from(HERTZ.unsigned_abs()),
-            stacks: stacks(&report),
-            calls: BTreeMap::new(),
-            program: program(),
-        };
-        name(&mut profile);
-        profile
+    let mut profile = CpuProfile {
+        began: u64::try_from(began).unwrap_or_default(),
+        lasted: nanos(lasted),
+        period: 1_000_000_000 / u64::from(HERTZ.unsigned_abs()),
+        stacks: stacks(&report),
+        calls: BTreeMap::new(),
+        program: program(),
     };
-    let named = tokio::task::spawn_blocking(profile).await;
-    Ok(named.map_err(|_| pprof::Error::CreatingError)?)
-}
-
-async fn started(directory: PathBuf) -> Result<ProfilerGuard<'static>, SamplingError> {
-    let sampler = ProfilerGuardBuilder::default().frequency(HERTZ);
-    // The start looks up the names of a first stack, which takes a while.
-    let start = move || {
-        // The sampler keeps the first failure to make its file for as long as the process runs.
-        check_writable(&directory)?;
-        Ok(sampler.blocklist(&NOT_UNWOUND).build()?)
-    };
-    let started = tokio::task::spawn_blocking(start).await;
-    started.map_err(|_| pprof::Error::CreatingError)?
+    drop(report);
+    name(&mut profile);
+    Ok(Some(profile))
 }
 
 fn check_writable(directory: &Path) -> Result<(), SamplingError> {

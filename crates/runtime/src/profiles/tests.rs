@@ -74,6 +74,9 @@ async fn get(router: Router, path: &str) -> (u16, Vec<u8>) {
     (code, body.to_vec())
 }
 
+/// One test at a time takes a profile: there is one sampler.
+static SAMPLER: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+
 const PROFILE: &str = "/debug/pprof/profile?seconds=1";
 
 #[inline(never)]
@@ -89,6 +92,7 @@ fn busy_in_a_test(ended: &AtomicBool) -> u64 {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_profile_names_what_was_busy_and_another_waits() {
+    let _sampler = SAMPLER.lock().await;
     let ended = Arc::new(AtomicBool::new(false));
     let (busy, sampled) = (std::thread::Builder::new().name("busy".to_owned()), ended.clone());
     let busy = busy.spawn(move || busy_in_a_test(&sampled)).expect("a thread");
@@ -130,6 +134,23 @@ async fn a_profile_names_what_was_busy_and_another_waits() {
     let names = functions.into_values();
     assert!(names.into_iter().all(|name| !name.contains("perf_signal_handler")), "the sampler");
     assert_eq!(profile.messages(3).len(), 1, "the program in memory");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sampler_has_its_place_until_it_ends_though_its_client_has_left() {
+    let _sampler = SAMPLER.lock().await;
+    let router = router();
+    let mut left = Box::pin(get(router.clone(), "/debug/pprof/profile?seconds=300"));
+    assert!(futures::poll!(&mut left).is_pending());
+    drop(left);
+    let (code, _) = get(router.clone(), PROFILE).await;
+    assert_eq!(code, 429);
+    let freed = async {
+        while get(router.clone(), PROFILE).await.0 != 200 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), freed).await.expect("a place");
 }
 
 #[tokio::test(flavor = "multi_thread")]
