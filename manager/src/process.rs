@@ -168,7 +168,7 @@ async fn serve_profiles(
 ) -> anyhow::Result<()> {
     if let Some((host, port)) = listen::parse(&settings.file.pprof_bind_address)? {
         let listener = listen::bind("profiles", &host, port).await?;
-        tasks.spawn(Server::plain(profiles::router()).run(listener, stop.clone()));
+        tasks.spawn(Server::plain(profiles::router(stop.clone())).run(listener, stop.clone()));
     }
     Ok(())
 }

@@ -45,15 +45,17 @@ struct ProfileServer {
     place: Arc<Semaphore>,
     /// Of temporary files.
     directory: PathBuf,
+    /// The server waits for requests in flight, and the process for the server.
+    stop: Stop,
 }
 
-/// Serves `/debug/pprof/`, one profile at a time.
-pub fn router() -> Router {
-    router_with(env::temp_dir())
+/// Serves `/debug/pprof/`, one profile at a time. `stop` ends a profile, which has what was sampled by then.
+pub fn router(stop: Stop) -> Router {
+    router_with(env::temp_dir(), stop)
 }
 
-fn router_with(directory: PathBuf) -> Router {
-    let server = ProfileServer { place: Arc::new(Semaphore::new(1)), directory };
+fn router_with(directory: PathBuf, stop: Stop) -> Router {
+    let server = ProfileServer { place: Arc::new(Semaphore::new(1)), directory, stop };
     Router::new()
         .route("/debug/pprof/", get(|| async { INDEX }))
         .route("/debug/pprof/profile", get(profile))
@@ -74,7 +76,7 @@ async fn profile(State(server): State<ProfileServer>, RawQuery(query): RawQuery)
     let _ends = left.clone().drop_guard();
     let runtime = Handle::current();
     let sampled = spawn_blocking(move || {
-        let wait = || runtime.block_on(wait(lasts, &left));
+        let wait = || runtime.block_on(wait(lasts, &server.stop, &left));
         let profile = sampling::sample(&server.directory, wait);
         // Not before the end of the sampler, which no future waits for.
         drop(place);
@@ -84,9 +86,10 @@ async fn profile(State(server): State<ProfileServer>, RawQuery(query): RawQuery)
 }
 
 /// Waits for the end of a profile. Returns whether it is still wanted.
-async fn wait(lasts: Duration, left: &Stop) -> bool {
+async fn wait(lasts: Duration, stop: &Stop, left: &Stop) -> bool {
     tokio::select! {
         () = tokio::time::sleep(lasts) => true,
+        () = stop.cancelled() => true,
         () = left.cancelled() => false,
     }
 }

@@ -96,7 +96,7 @@ async fn a_profile_names_what_was_busy_and_another_waits() {
     let ended = Arc::new(AtomicBool::new(false));
     let (busy, sampled) = (std::thread::Builder::new().name("busy".to_owned()), ended.clone());
     let busy = busy.spawn(move || busy_in_a_test(&sampled)).expect("a thread");
-    let router = router();
+    let router = router(Stop::new());
     let mut first = Box::pin(get(router.clone(), PROFILE));
     assert!(futures::poll!(&mut first).is_pending());
     let (code, text) = get(router, PROFILE).await;
@@ -139,7 +139,7 @@ async fn a_profile_names_what_was_busy_and_another_waits() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sampler_has_its_place_until_it_ends_though_its_client_has_left() {
     let _sampler = SAMPLER.lock().await;
-    let router = router();
+    let router = router(Stop::new());
     let mut left = Box::pin(get(router.clone(), "/debug/pprof/profile?seconds=300"));
     assert!(futures::poll!(&mut left).is_pending());
     drop(left);
@@ -154,9 +154,23 @@ async fn a_sampler_has_its_place_until_it_ends_though_its_client_has_left() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_stop_ends_a_profile_with_what_was_sampled() {
+    let _sampler = SAMPLER.lock().await;
+    let stop = Stop::new();
+    let mut profile = Box::pin(get(router(stop.clone()), "/debug/pprof/profile?seconds=300"));
+    assert!(futures::poll!(&mut profile).is_pending());
+    stop.cancel();
+    let answered = tokio::time::timeout(Duration::from_secs(60), profile).await;
+    let (code, profile) = answered.expect("an answer");
+    assert_eq!(code, 200);
+    let lasted = Fields::of(&profile).number(10);
+    assert!(lasted < 60_000_000_000, "{lasted}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn without_a_directory_of_temporary_files_the_answer_says_so() {
     let file = tempfile::NamedTempFile::new().expect("a file");
-    let router = router_with(file.path().to_owned());
+    let router = router_with(file.path().to_owned(), Stop::new());
     let (code, text) = get(router, PROFILE).await;
     let text = String::from_utf8(text).expect("text");
     let path = file.path().display();
@@ -166,13 +180,13 @@ async fn without_a_directory_of_temporary_files_the_answer_says_so() {
 
 #[tokio::test]
 async fn other_paths_say_what_there_is() {
-    let (code, text) = get(router(), "/debug/pprof/").await;
+    let (code, text) = get(router(Stop::new()), "/debug/pprof/").await;
     assert!(code == 200 && text.starts_with(b"/debug/pprof/profile"));
     for name in ["heap", "goroutine", "trace", "cmdline"] {
-        let (code, text) = get(router(), &format!("/debug/pprof/{name}")).await;
+        let (code, text) = get(router(Stop::new()), &format!("/debug/pprof/{name}")).await;
         assert_eq!((code, text), (404, OF_GO.as_bytes().to_vec()), "{name}");
     }
-    let (code, text) = get(router(), "/debug/pprof/profile?seconds=301").await;
+    let (code, text) = get(router(Stop::new()), "/debug/pprof/profile?seconds=301").await;
     assert_eq!((code, &text[..]), (400, &b"a profile takes at most 300 seconds\n"[..]));
 }
 
