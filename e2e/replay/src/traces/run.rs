@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep};
 
 use super::{
     SHOWN_KINDS, TRACED_KINDS,
-    case::{TraceCase, TraceCluster, TraceOutcome, TraceRequest, TraceStep},
+    case::{TraceAnswer, TraceCase, TraceCluster, TraceOutcome, TraceRequest, TraceStep},
     clusters::ReplayClusters,
     collection, comparison,
     details::{self, DetailCounts},
@@ -210,10 +210,7 @@ fn answer_differences(step: &TraceStep, reply: &Reply, names: &TraceNames) -> Ve
     };
     let message = reply.body["message"].as_str().unwrap_or_default();
     if answer.code != reply.code {
-        let level =
-            if (answer.code < 400) == (reply.code < 400) { Level::Code } else { Level::Verdict };
-        let text = format!("code {} instead of {}: {message}", reply.code, answer.code);
-        return vec![Difference { level, text }];
+        return vec![of_codes(answer, reply.code, message)];
     }
     if let Some(object) = &answer.object {
         let lines = comparison::of_answer(object, &reply.body, names);
@@ -229,6 +226,16 @@ fn answer_differences(step: &TraceStep, reply: &Reply, names: &TraceNames) -> Ve
     }
     let text = format!("message\n      {message}\n    instead of\n      {expected}");
     vec![Difference { level: Level::Words, text }]
+}
+
+/// An answer with another code than the recorded one. The recorded words tell one refusal from another of the same code.
+fn of_codes(recorded: &TraceAnswer, code: u16, message: &str) -> Difference {
+    let same_verdict = (recorded.code < 400) == (code < 400);
+    let level = if same_verdict { Level::Code } else { Level::Verdict };
+    let words = recorded.message.as_deref().map(|words| format!(" ({words})"));
+    let words = words.unwrap_or_default();
+    let text = format!("code {code} instead of {}{words}: {message}", recorded.code);
+    Difference { level, text }
 }
 
 /// Sends a request with the names, uids and the time of this run.
@@ -313,4 +320,23 @@ async fn clean_up(target: &ReplayTarget, namespace: &str) -> anyhow::Result<()> 
         target.drop_finalizers(&format!("{path}/{name}")).await?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::wanted_differences, *};
+
+    #[test]
+    fn a_difference_of_codes_is_wanted_for_the_recorded_words_only() {
+        let wanted = |refusal: &str| {
+            let words =
+                format!("admission webhook \"vtrainjob.kb.io\" denied the request: {refusal}");
+            let answer = TraceAnswer { code: 403, message: Some(words), object: None };
+            let found = [of_codes(&answer, 200, "")];
+            wanted_differences::reason("TrainJob/life/x", &found).is_some()
+        };
+        assert!(wanted("runtime 'nope' not found"));
+        let immutable = "metadata.labels[kueue.x-k8s.io/queue-name]: Invalid value: \"main\": field is immutable";
+        assert!(!wanted(immutable));
+    }
 }
