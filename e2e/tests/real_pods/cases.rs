@@ -7,7 +7,7 @@ use futures::future::join_all;
 use harness::{Cluster, Observer, make_namespace};
 use serde_json::json;
 
-use crate::clusters::{STARTED, TestClusters};
+use crate::clusters::{KUEUE, STARTED, TestClusters};
 
 /// The ConfigMap of the manager, and its key.
 const CONFIGURATION: (&str, &str) = ("kueue-manager-config", "controller_manager_config.yaml");
@@ -32,6 +32,19 @@ pub(crate) async fn enable_pods(hub: &Cluster) -> Result<()> {
 pub(crate) async fn run_all(clusters: &TestClusters) -> Result<()> {
     let cases = ClusterCase::ALL.map(|case| run(clusters, case));
     join_all(cases).await.into_iter().collect()
+}
+
+/// Deletes what cases left that did not end.
+pub(crate) async fn delete_all(clusters: &TestClusters) -> Result<()> {
+    let all: Vec<Cluster> = clusters.all().cloned().collect();
+    // A test that failed early has installed no CRDs, and run no case.
+    if !all[0].kubectl(&["get", "crds", "-o", "name"]).await?.contains(KUEUE) {
+        return Ok(());
+    }
+    for case in ClusterCase::ALL {
+        delete(&all, case.name()).await?;
+    }
+    Ok(())
 }
 
 async fn run(clusters: &TestClusters, case: ClusterCase) -> Result<()> {

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
+use e2e::cluster_cases::ClusterCase;
 use e2e::installation::{NAMESPACE, TIMEOUT, root};
 use e2e::program_image;
 use harness::{Cluster, GivenClusters, LabPlan, TestLab, program, secs};
@@ -17,6 +18,9 @@ const NODES: RealNodeCounts = RealNodeCounts { manager: 1, each_worker: 1 };
 
 /// The namespace of the sample queue, and the name of its LocalQueue.
 pub(crate) const TEAM: &str = "team-a";
+
+/// The API group of the CRDs that the test installs.
+pub(crate) const KUEUE: &str = "kueue.x-k8s.io";
 
 /// From the first write of a Deployment until its pods are ready.
 pub(crate) const STARTED: Duration = secs(120);
@@ -41,14 +45,7 @@ impl TestClusters {
         };
         let clusters = Self { given, folder, _lab: lab };
         for cluster in clusters.all() {
-            for namespace in [NAMESPACE, TEAM] {
-                let is_there = names(cluster).await?.contains(&namespace.to_owned());
-                let name = cluster.name();
-                ensure!(
-                    !is_there,
-                    "{name} has the namespace {namespace}, which the test makes and deletes: use clusters without it"
-                );
-            }
+            ensure_unused(cluster).await?;
         }
         Ok(clusters)
     }
@@ -82,14 +79,35 @@ impl TestClusters {
         }
         for cluster in self.all() {
             let namespaces: Api<Namespace> = cluster.cluster_api();
-            for namespace in [NAMESPACE, TEAM] {
+            for namespace in made_namespaces() {
                 cluster.until_gone(&namespaces, namespace, TIMEOUT).await?;
             }
             let left = cluster.kubectl(&["get", "crds", "-o", "name"]).await?;
-            ensure!(!left.contains("kueue.x-k8s.io"), "{} has {left}", cluster.name());
+            ensure!(!left.contains(KUEUE), "{} has {left}", cluster.name());
         }
         Ok(())
     }
+}
+
+/// The namespaces that the test makes and deletes. Those of cases have objects of all namespaces by the same name.
+fn made_namespaces() -> impl Iterator<Item = &'static str> {
+    [NAMESPACE, TEAM].into_iter().chain(ClusterCase::ALL.map(ClusterCase::name))
+}
+
+/// Refuses a cluster with something that the test would take for its own, and delete.
+async fn ensure_unused(cluster: &Cluster) -> Result<()> {
+    let (name, there) = (cluster.name(), names(cluster).await?);
+    if let Some(namespace) = made_namespaces().find(|made| there.iter().any(|one| one == made)) {
+        bail!(
+            "{name} has the namespace {namespace}, which the test makes and deletes: use clusters without it"
+        );
+    }
+    let crds = cluster.kubectl(&["get", "crds", "-o", "name"]).await?;
+    ensure!(
+        !crds.contains(KUEUE),
+        "{name} has CRDs of {KUEUE}, which the test installs and deletes: use clusters without them"
+    );
+    Ok(())
 }
 
 /// The names of a cluster's namespaces.

@@ -57,8 +57,9 @@ async fn manager_and_agents_run_in_pods_as_the_readme_installs_them() -> Result<
     let clusters = TestClusters::open().await?;
     let tested = installed_and_used(&clusters).await;
     // Clusters of others are left as they were, also by a test that failed.
+    let deleted = cases::delete_all(&clusters).await;
     let cleaned = clusters.clean().await;
-    tested.and(cleaned)
+    tested.and(deleted).and(cleaned)
 }
 
 async fn installed_and_used(clusters: &TestClusters) -> Result<()> {
