@@ -23,6 +23,7 @@ pub(super) async fn runs_on_one_worker(place: &CasePlace<'_>) -> Result<()> {
     };
     place.hub.until_all(&pods, "", "both succeeded", 2 * TIMEOUT, succeeded).await?;
     place.until_nothing_is_left().await?;
+    place.observer.catch_up(TIMEOUT).await?;
     let ledger = place.observer.ledger();
     let ran_on = |name| {
         let ran = |worker: &&Cluster| {
