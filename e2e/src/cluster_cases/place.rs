@@ -79,10 +79,7 @@ impl CasePlace<'_> {
         pods: usize,
     ) -> Result<()> {
         let labels = format!("batch.kubernetes.io/job-name={job}");
-        let run = |all: &[Pod]| {
-            let phases = all.iter().filter_map(|pod| pod.status.as_ref()?.phase.as_deref());
-            phases.filter(|phase| *phase == "Running").count() == pods
-        };
+        let run = |all: &[Pod]| all.iter().filter(|pod| is_running(pod)).count() == pods;
         let all: Api<Pod> = worker.api(self.namespace);
         worker.until_all(&all, &labels, &format!("{pods} run"), 2 * TIMEOUT, run).await?;
         Ok(())
@@ -130,6 +127,12 @@ impl CasePlace<'_> {
     }
 }
 
+/// Whether a pod runs and is to go on: one that is being deleted keeps its phase until it has ended.
+fn is_running(pod: &Pod) -> bool {
+    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
+    phase == Some("Running") && pod.metadata.deletion_timestamp.is_none()
+}
+
 /// A Job of pods that succeed after so many seconds.
 pub(super) fn job(name: &str, pods: usize, seconds: u32) -> Value {
     let mut job = objects::job(name, pods, CPU, seconds);
@@ -162,4 +165,22 @@ fn become_container(spec: &mut Value, script: &str) {
     spec["containers"][0]["image"] = json!(BUSYBOX_IMAGE);
     spec["containers"][0]["command"] = json!(["sh", "-c", script]);
     spec["containers"][0]["resources"]["requests"] = json!({"cpu": CPU});
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::PodStatus;
+
+    use super::*;
+
+    #[test]
+    fn a_pod_that_is_being_deleted_does_not_count_as_running() {
+        let status = PodStatus { phase: Some("Running".to_owned()), ..PodStatus::default() };
+        let mut pod = Pod { status: Some(status), ..Pod::default() };
+        assert!(is_running(&pod));
+        let now = k8s_openapi::jiff::Timestamp::now();
+        pod.metadata.deletion_timestamp =
+            Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(now));
+        assert!(!is_running(&pod));
+    }
 }
