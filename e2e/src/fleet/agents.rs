@@ -1,6 +1,6 @@
 //! An agent: it admits what its worker is given, starts its Jobs, and reports its room.
 
-use std::{sync::Arc, time::Duration};
+use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use anyhow::Result;
 use harness::secs;
@@ -41,7 +41,10 @@ pub(super) fn furnish(worker: &DoubleCluster, room: usize) -> Result<()> {
 }
 
 /// Runs until it is dropped.
-pub(super) async fn run(worker: Arc<DoubleCluster>, room: usize) {
+///
+/// # Errors
+/// If more was changed at once than the double keeps: the agent has missed something.
+pub(super) async fn run(worker: Arc<DoubleCluster>, room: usize) -> Result<Infallible> {
     let mut agent = PlayedAgent { worker, room, running: 0, newest: "0".to_owned() };
     let mut workloads = agent.worker.follow(WORKLOADS);
     let mut jobs = agent.worker.follow(JOBS);
@@ -50,8 +53,8 @@ pub(super) async fn run(worker: Arc<DoubleCluster>, room: usize) {
     let mut reported = (Instant::now(), 0);
     loop {
         tokio::select! {
-            changes = workloads.next() => changes.into_iter().flatten().for_each(|change| agent.admit(change)),
-            changes = jobs.next() => changes.into_iter().flatten().for_each(|change| agent.start(change)),
+            changes = workloads.next() => changes?.into_iter().for_each(|change| agent.admit(change)),
+            changes = jobs.next() => changes?.into_iter().for_each(|change| agent.start(change)),
             _ = ticks.tick() => {
                 if reported.1 != agent.running || reported.0.elapsed() >= HEARTBEAT {
                     reported = (Instant::now(), agent.running);
@@ -151,4 +154,29 @@ fn report(room: usize, running: usize, as_of: &str) -> Value {
         }],
         "pending": {"own": 0, "others": 0}, "running": {"own": running, "others": 0},
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::{task::yield_now, time::timeout};
+
+    use super::*;
+    use crate::api_double::ApiDouble;
+
+    #[tokio::test]
+    async fn an_agent_that_has_missed_changes_ends_with_an_error() {
+        let double = ApiDouble::start().await.unwrap();
+        let worker = double.add("worker-1", &super::super::SERVED);
+        furnish(&worker, 1).unwrap();
+        let agent = tokio::spawn(run(Arc::clone(&worker), 1));
+        yield_now().await;
+        let metadata = json!({"namespace": NAME, "name": "one"});
+        worker.create(WORKLOADS, json!({ "metadata": metadata })).unwrap();
+        let key = format!("{NAME}/one");
+        for number in 0..25_000 {
+            worker.merge(WORKLOADS, &key, json!({"spec": {"number": number}})).unwrap();
+        }
+        let ended = timeout(secs(30), agent).await.unwrap().unwrap();
+        assert_eq!(ended.unwrap_err().to_string(), "too old resource version");
+    }
 }

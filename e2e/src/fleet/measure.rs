@@ -7,9 +7,9 @@ use std::{
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::json;
-use tokio::time::{sleep, sleep_until, timeout};
+use tokio::time::{sleep, timeout, timeout_at};
 
-use super::{AgentFleet, AgentFleetPlan, JOBS, WITHIN, hub};
+use super::{AgentFleet, AgentFleetPlan, JOBS, hub};
 use crate::{
     api_double::{DoubleChange, DoubleFollow},
     installation::Program,
@@ -24,15 +24,32 @@ const LINES: usize = 40;
 /// How long the manager may show nothing new.
 const STALLED: Duration = Duration::from_secs(120);
 
+/// Waits until this holds, for so long, while the manager runs.
+pub(super) async fn until(
+    manager: &Program,
+    (what, within): (&str, Duration),
+    is_so: impl Fn() -> bool,
+) -> Result<()> {
+    let waited = while_running(manager, timeout(within, holds(is_so))).await?;
+    waited.with_context(|| format!("waiting until {what}: {}", manager.process.log_tail(LINES)))
+}
+
 /// Waits until this holds.
-pub(super) async fn until(manager: &Program, what: &str, holds: impl Fn() -> bool) -> Result<()> {
-    let waited = async {
-        while !holds() {
-            sleep(LOOK_AGAIN).await;
+pub(super) async fn holds(is_so: impl Fn() -> bool) {
+    while !is_so() {
+        sleep(LOOK_AGAIN).await;
+    }
+}
+
+/// What the future gives, unless the manager ends before.
+async fn while_running<T>(manager: &Program, future: impl Future<Output = T>) -> Result<T> {
+    tokio::select! {
+        biased;
+        output = future => Ok(output),
+        status = manager.process.ended() => {
+            bail!("the manager ended, {status}: {}", manager.process.log_tail(LINES))
         }
-    };
-    let explain = || format!("waiting until {what}: {}", manager.process.log_tail(LINES));
-    timeout(WITHIN, waited).await.with_context(explain)
+    }
 }
 
 /// Submits Jobs at once, and waits until all run. Returns how many per second.
@@ -60,19 +77,20 @@ pub(super) async fn dispatch(
     Ok(rate(workloads, begun.elapsed()))
 }
 
-/// Submits one Job and waits until it runs.
+/// Submits one more Job and waits until it runs.
 pub(super) async fn dispatch_one(
     fleet: &AgentFleet,
     manager: &Program,
-    number: usize,
+    plan: &AgentFleetPlan,
 ) -> Result<()> {
+    let number = plan.workloads;
     hub::submit(&fleet.hub, number)?;
     let key = format!("{}/{}", hub::NAME, hub::job_name(number));
     let runs = || {
         let job = fleet.hub.get(JOBS, &key);
         job.is_some_and(|job| job["status"]["active"] == 1)
     };
-    until(manager, "a Job runs", runs).await
+    until(manager, ("a Job runs", plan.within), runs).await
 }
 
 /// What was measured about changes of status.
@@ -110,10 +128,8 @@ pub(super) async fn statuses(
             Some(_) => now + Duration::from_millis(5),
             None => now + STALLED,
         };
-        let changed = tokio::select! {
-            changed = follow.next() => changed?,
-            () = sleep_until(wake.into()) => Vec::new(),
-        };
+        let changed = while_running(manager, timeout_at(wake.into(), follow.next())).await?;
+        let changed = changed.unwrap_or_else(|_| Ok(Vec::new()))?;
         if changed.is_empty() && waiting.peek().is_none() {
             bail!("{arrived} changes on the hub: {}", manager.process.log_tail(LINES));
         }
@@ -151,10 +167,32 @@ async fn changes(
     running: usize,
 ) -> Result<Vec<DoubleChange>> {
     let stalled = || format!("{running} Jobs run: {}", manager.process.log_tail(LINES));
-    Ok(timeout(STALLED, follow.next()).await.with_context(stalled)??)
+    let changes = while_running(manager, timeout(STALLED, follow.next())).await?;
+    Ok(changes.with_context(stalled)??)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "thousands")]
 fn rate(count: usize, time: Duration) -> f64 {
     count as f64 / time.as_secs_f64()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, SocketAddr};
+
+    use harness::Launch;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn the_end_of_the_manager_ends_a_wait() {
+        let folder = tempfile::tempdir().unwrap();
+        let launch = Launch::of("sh").built_in(Some("/bin".into())).args(["-c", "exit 3"]);
+        let process = launch.start_in(folder.path()).unwrap();
+        let nowhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
+        let manager = Program { process, metrics: nowhere, health: nowhere };
+        let waited = until(&manager, ("it never is", Duration::from_secs(60)), || false).await;
+        let error = waited.unwrap_err().to_string();
+        assert!(error.contains("the manager ended, exit status: 3"), "{error}");
+    }
 }

@@ -14,19 +14,18 @@ mod measure;
 mod program;
 
 use std::{
+    convert::Infallible,
+    future::pending,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
 
-use anyhow::Result;
-use harness::secs;
+use anyhow::{Context, Result};
 use lab::identity;
+use tokio::{task::JoinSet, time::timeout};
 
 use crate::api_double::{ApiDouble, DoubleCluster};
-
-/// For each of the steps.
-const WITHIN: Duration = secs(1800);
 
 /// The Jobs of every double.
 pub(crate) const JOBS: &str = "batch/jobs";
@@ -52,6 +51,8 @@ pub struct AgentFleetPlan {
     pub changes: usize,
     /// Changes per second that are offered.
     pub per_second: u32,
+    /// For each of the steps.
+    pub within: Duration,
     /// The folder of the manager, if not that of the running program.
     pub programs: Option<PathBuf>,
 }
@@ -77,30 +78,32 @@ pub struct AgentFleetReport {
     pub used_workers: usize,
 }
 
-/// The doubles of a fleet. Agents end with it.
+/// The agents of a fleet. They end with it, and none ends by itself.
+type FleetAgents = JoinSet<Result<Infallible>>;
+
+/// The doubles of a fleet.
 pub(crate) struct AgentFleet {
     pub(crate) double: ApiDouble,
     pub(crate) hub: Arc<DoubleCluster>,
     pub(crate) workers: Vec<Arc<DoubleCluster>>,
-    agents: tokio::task::JoinSet<()>,
 }
 
 impl AgentFleet {
-    async fn start(agents: usize, quota: usize) -> Result<Self> {
+    async fn start(n_agents: usize, quota: usize) -> Result<(Self, FleetAgents)> {
         let double = ApiDouble::start().await?;
         let hub = double.add("hub", &[]);
         hub::furnish(&hub, quota)?;
-        let mut fleet =
-            Self { double, hub, workers: Vec::new(), agents: tokio::task::JoinSet::new() };
-        for number in 1..=agents {
+        let mut fleet = Self { double, hub, workers: Vec::new() };
+        let mut agents = FleetAgents::new();
+        for number in 1..=n_agents {
             let worker = fleet.double.add(&format!("worker-{number}"), &SERVED);
             agents::furnish(&worker, quota)?;
             hub::register(&fleet.hub, worker.name(), &fleet.double.kubeconfig(worker.name()))?;
-            fleet.agents.spawn(agents::run(Arc::clone(&worker), quota));
+            agents.spawn(agents::run(Arc::clone(&worker), quota));
             fleet.workers.push(worker);
         }
         hub::configure(&fleet.hub, &fleet.workers)?;
-        Ok(fleet)
+        Ok((fleet, agents))
     }
 
     /// Whether the manager watches everything on every worker.
@@ -117,24 +120,41 @@ impl AgentFleet {
 /// Runs all steps.
 ///
 /// # Errors
-/// If the manager does not start, or a step does not end in time.
+/// If the manager does not start, or it or an agent ends, or a step does not end in time.
 pub async fn run(plan: &AgentFleetPlan) -> Result<AgentFleetReport> {
     // One more for the Job after the restart.
-    let fleet = AgentFleet::start(plan.agents, plan.workloads + 1).await?;
+    let (fleet, agents) = AgentFleet::start(plan.agents, plan.workloads + 1).await?;
+    tokio::select! {
+        report = steps(&fleet, plan) => report,
+        error = ended(agents) => Err(error),
+    }
+}
+
+/// Waits until an agent ends. Gives why.
+async fn ended(mut agents: FleetAgents) -> anyhow::Error {
+    match agents.join_next().await {
+        Some(Ok(Err(error))) => error.context("an agent ended"),
+        Some(Err(error)) => error.into(),
+        None => pending().await,
+    }
+}
+
+async fn steps(fleet: &AgentFleet, plan: &AgentFleetPlan) -> Result<AgentFleetReport> {
     let folder = tempfile::tempdir()?;
     let programs = plan.programs.as_deref();
-    let manager = program::start(&fleet, folder.path(), programs).await?;
-    measure::until(&manager, "all workers are watched", || fleet.is_watched()).await?;
+    let manager = program::start(fleet, folder.path(), programs).await?;
+    let watched = ("all workers are watched", plan.within);
+    measure::until(&manager, watched, || fleet.is_watched()).await?;
     let begun = identity::cpu_seconds(manager.process.pid()).unwrap_or_default();
-    let dispatched_per_second = measure::dispatch(&fleet, &manager, plan.workloads).await?;
+    let dispatched_per_second = measure::dispatch(fleet, &manager, plan.workloads).await?;
     let dispatched = identity::cpu_seconds(manager.process.pid()).unwrap_or_default();
-    let statuses = measure::statuses(&fleet, &manager, plan).await?;
+    let statuses = measure::statuses(fleet, &manager, plan).await?;
     let ended = identity::cpu_seconds(manager.process.pid()).unwrap_or_default();
     let resident_bytes = program::resident(&manager)?;
     manager.process.kill().await?;
-    measure::until(&manager, "no worker is watched", || fleet.is_deserted()).await?;
-    let (reconnected, restarted_bytes) =
-        reconnect(&fleet, folder.path(), programs, plan.workloads).await?;
+    let deserted = timeout(plan.within, measure::holds(|| fleet.is_deserted())).await;
+    deserted.context("a killed manager still watches workers")?;
+    let (reconnected, restarted_bytes) = reconnect(fleet, folder.path(), plan).await?;
     let used = fleet.workers.iter().filter(|worker| !worker.keys(JOBS).is_empty());
     Ok(AgentFleetReport {
         dispatched_per_second,
@@ -152,12 +172,12 @@ pub async fn run(plan: &AgentFleetPlan) -> Result<AgentFleetReport> {
 async fn reconnect(
     fleet: &AgentFleet,
     folder: &Path,
-    programs: Option<&Path>,
-    number: usize,
+    plan: &AgentFleetPlan,
 ) -> Result<(Duration, u64)> {
     let begun = std::time::Instant::now();
-    let manager = program::start(fleet, folder, programs).await?;
-    measure::until(&manager, "all workers are watched again", || fleet.is_watched()).await?;
-    measure::dispatch_one(fleet, &manager, number).await?;
+    let manager = program::start(fleet, folder, plan.programs.as_deref()).await?;
+    let watched = ("all workers are watched again", plan.within);
+    measure::until(&manager, watched, || fleet.is_watched()).await?;
+    measure::dispatch_one(fleet, &manager, plan).await?;
     Ok((begun.elapsed(), program::resident(&manager)?))
 }

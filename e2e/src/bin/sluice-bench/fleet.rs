@@ -1,6 +1,7 @@
 //! A manager with hundreds of workers, all of them doubles in this process (`e2e::fleet`).
 
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
@@ -37,6 +38,7 @@ pub(crate) async fn run(options: &FleetOptions) -> Result<()> {
         workloads: options.workloads,
         changes: options.changes.min(options.workloads),
         per_second: options.per_second,
+        within: Duration::from_secs(1800),
         programs: options.files.programs().map(Path::to_owned),
     };
     let report = run_plan(&plan).await?;
