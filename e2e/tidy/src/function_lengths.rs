@@ -62,8 +62,8 @@ fn declared_function(line: &str) -> Option<&str> {
 
 /// The number of lines of the function that begins with these lines; `None` without a body.
 fn length(lines: &[&str]) -> Option<usize> {
-    let head = lines.iter().position(|line| line.ends_with(['{', '}', ';']))?;
-    let last = lines.get(head)?;
+    let head = lines.iter().position(|line| code(line).ends_with(['{', '}', ';']))?;
+    let last = code(lines.get(head)?);
     if last.ends_with(';') {
         return None;
     }
@@ -75,6 +75,11 @@ fn length(lines: &[&str]) -> Option<usize> {
     let closes = |line: &&str| line.trim() == "}" && line.len() == indentation + 1;
     let body = lines.iter().skip(head + 1).position(closes)?;
     Some(head + 1 + body + 1)
+}
+
+/// A line without the comment behind its code.
+fn code(line: &str) -> &str {
+    line.split(" // ").next().unwrap_or_default().trim_end()
 }
 
 #[cfg(test)]
@@ -108,5 +113,13 @@ mod tests {
         let found: Vec<(&str, usize, usize)> =
             functions(text).iter().map(|one| (one.name, one.line, one.lines)).collect();
         assert_eq!(found, [("one", 2, 6), ("short", 10, 1)]);
+    }
+
+    #[test]
+    fn a_note_behind_the_head_hides_no_function() {
+        let text = "fn one() { // a note\n    two();\n}\nfn declared(&self); // fn\nfn two() {}\n";
+        let found: Vec<(&str, usize)> =
+            functions(text).iter().map(|one| (one.name, one.lines)).collect();
+        assert_eq!(found, [("one", 3), ("two", 1)]);
     }
 }

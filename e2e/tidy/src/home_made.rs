@@ -8,8 +8,8 @@ const HOME_MADE: &[&str] = &["anew", "books", "parked", "patience", "picture"];
 /// Keywords that declare a name.
 const KEYWORDS: &[&str] = &["const", "enum", "fn", "mod", "static", "struct", "trait", "type"];
 
-/// Words that may stand before a keyword.
-const MODIFIERS: &[&str] = &["async", "crate", "in", "pub", "super", "unsafe"];
+/// Words that may stand between keywords and before a name; `C` is that of `extern "C"`.
+const MODIFIERS: &[&str] = &["C", "async", "extern", "mut", "pub", "unsafe"];
 
 /// Lines of Rust files with such a word in a comment or in a name that they declare.
 #[must_use]
@@ -35,12 +35,23 @@ fn is_home_made(word: &str) -> bool {
 
 /// The name that a line declares.
 fn declared(line: &str) -> Option<&str> {
-    let mut tokens = line.trim_start().split(|c: char| !c.is_alphanumeric() && c != '_');
-    let mut first = tokens.next()?;
-    while MODIFIERS.contains(&first) {
-        first = tokens.find(|token| !token.is_empty())?;
+    let line = line.trim_start();
+    let line = match line.strip_prefix("pub(") {
+        Some(restricted) => restricted.split_once(')')?.1.trim_start(),
+        None => line,
+    };
+    if !line.starts_with(char::is_alphabetic) {
+        return None;
     }
-    KEYWORDS.contains(&first).then(|| tokens.find(|token| !token.is_empty()))?
+    let tokens = line.split(|c: char| !c.is_alphanumeric() && c != '_');
+    let mut has_keyword = false;
+    // Several keywords may follow one another: `const fn`.
+    let name = tokens.filter(|token| !token.is_empty()).find(|token| {
+        let is_keyword = KEYWORDS.contains(token);
+        has_keyword |= is_keyword;
+        !is_keyword && !MODIFIERS.contains(token)
+    });
+    name.filter(|_| has_keyword)
 }
 
 /// The words of a name in snake or camel case.
@@ -72,6 +83,10 @@ mod tests {
             "async fn save_picture() {",
             "const PATIENCE: u8 = 1;",
             "pub struct QuotaBooks {",
+            "pub const fn anew() {",
+            "pub(in crate::queue) fn park_books() {",
+            "unsafe extern \"C\" fn parked() {",
+            "static mut PICTURE: u8 = 1;",
         ] {
             assert!(has_home_made(line), "{line}");
         }
@@ -86,6 +101,7 @@ mod tests {
             "books.push(1);",
             "\"fn anew() {}\",",
             "/// It is a booksellers' const.",
+            "books.mut_of(1);",
         ] {
             assert!(!has_home_made(line), "{line}");
         }
