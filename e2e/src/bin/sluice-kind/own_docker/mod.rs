@@ -75,8 +75,8 @@ impl WithDocker {
         let of_image = if self.own_node_image { node_image::lacking() } else { None };
         of_image.or_else(|| {
             let dead = dead?;
-            let lacking = requirements::lacking()
-                .or_else(|| overlay::lacking(daemons_of_user().ok()?.path()));
+            let lacking =
+                requirements::lacking().or_else(|| overlay::lacking(&daemons_of_user().ok()?));
             lacking.map(|lacking| format!("{dead}; {lacking}"))
         })
     }

@@ -6,13 +6,29 @@ use std::path::Path;
 use std::process::Command;
 
 use cache::command;
+use lab::StateRoot;
+
+use super::requirements::misplaced;
 
 /// Why not, in one line.
-pub(super) fn lacking(root: &Path) -> Option<String> {
+pub(super) fn lacking(root: &StateRoot) -> Option<String> {
     // The mount ends with the namespace.
     let mut mount = Command::new("unshare");
     mount.args(["--mount", "mount", "-n", "-t", "overlay", "overlay", "-o"]);
-    tried(root, mount)
+    locked(root, mount)
+}
+
+/// The trial in a place that may be written: another process sweeps what no daemon owns, the files of a trial as well.
+fn locked(root: &StateRoot, mount: Command) -> Option<String> {
+    if let Some(why) = misplaced(root.path()) {
+        return Some(why);
+    }
+    match root.lock() {
+        Ok(_lock) => tried(root.path(), mount),
+        Err(error) => {
+            Some(format!("no layers can be mounted in {}: {error}", root.path().display()))
+        }
+    }
 }
 
 /// The command gets the options and the place of an overlay.
@@ -51,6 +67,29 @@ mod tests {
         let begins = format!("no layers can be mounted in {}: ", root.path().display());
         assert!(said.starts_with(&begins) && said.contains("wrong fs type; set XDG"), "{said}");
         assert_eq!(fs::read_dir(root.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_covered_place_is_named_before_anything_is_written() {
+        let root = StateRoot::at("/run/absent/sluice-kind".into());
+        let said = locked(&root, Command::new("true")).unwrap();
+        assert!(said.contains("it covers /run"), "{said}");
+        assert!(!Path::new("/run/absent").exists());
+    }
+
+    #[test]
+    fn a_trial_waits_for_the_lock_of_the_root() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = StateRoot::at(folder.path().to_owned());
+        let lock = root.lock().unwrap();
+        let trial = std::thread::spawn({
+            let root = StateRoot::at(folder.path().to_owned());
+            move || locked(&root, Command::new("true"))
+        });
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        assert!(!trial.is_finished());
+        drop(lock);
+        assert_eq!(trial.join().unwrap(), None);
     }
 
     #[test]
