@@ -2,7 +2,9 @@
 //!
 //! For measurements of a manager with more workers than a machine has room for control planes. A [`DoubleCluster`] keeps
 //! versions, uids, finalizers and preconditions as an API server does, and has no schemas, defaults, webhooks, rights or garbage
-//! collection: its clients send whole objects.
+//! collection: its clients send whole objects. Not played are: names and namespaces that a watch selects, and the
+//! `DELETED` of an object that leaves a selection by labels; bookmarks; watches of metadata alone, which get whole objects; creates by an
+//! apply; and subresources, which are written as parts of their object.
 //!
 //! | module | concept |
 //! |---|---|
