@@ -61,11 +61,16 @@ impl ProvisioningFixture {
 
     /// With a queue whose check names a config that is not there.
     pub(crate) async fn without_config(test: &str) -> Result<Self> {
+        Self::with_check(test, provisioning_check).await
+    }
+
+    /// With a queue that has a check of this spec, by the name of both.
+    pub(crate) async fn with_check(test: &str, spec: impl Fn(&str) -> Value) -> Result<Self> {
         let shared = shared().await?;
         let installation = shared.installation().await?;
         let space = installation.lab.space(test).await?;
         let (hub, manager) = (installation.hub.clone(), Some(shared.keep_manager().await));
-        queue(&hub, space.namespace()).await?;
+        queue(&hub, space.namespace(), &spec(space.namespace())).await?;
         Ok(Self { space, hub, installation, manager })
     }
 
@@ -183,16 +188,20 @@ impl ProvisioningFixture {
     }
 }
 
-/// A queue of 8 cpus with a provisioning check, all named after the namespace.
-pub(crate) async fn queue(hub: &Cluster, namespace: &str) -> Result<()> {
-    let check = json!({
-        "apiVersion": API, "kind": "AdmissionCheck", "metadata": {"name": namespace},
-        "spec": {
-            "controllerName": "kueue.x-k8s.io/provisioning-request",
-            "parameters": {
-                "apiGroup": "kueue.x-k8s.io", "kind": "ProvisioningRequestConfig", "name": namespace,
-            },
+/// The spec of a provisioning check with the config of this name.
+pub(crate) fn provisioning_check(config: &str) -> Value {
+    json!({
+        "controllerName": "kueue.x-k8s.io/provisioning-request",
+        "parameters": {
+            "apiGroup": "kueue.x-k8s.io", "kind": "ProvisioningRequestConfig", "name": config,
         },
+    })
+}
+
+/// A queue of 8 cpus with a check of this spec, all named after the namespace.
+pub(crate) async fn queue(hub: &Cluster, namespace: &str, check: &Value) -> Result<()> {
+    let check = json!({
+        "apiVersion": API, "kind": "AdmissionCheck", "metadata": {"name": namespace}, "spec": check,
     });
     hub.apply(&check.to_string(), namespace).await?;
     objects::queue(hub, namespace, "8", &[]).await?;

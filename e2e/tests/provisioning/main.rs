@@ -1,4 +1,4 @@
-//! Provisioning checks on a control plane. The tests play the autoscaler (docs/reference/kueue.md §2.3).
+//! Admission checks on a control plane. The tests play the autoscaler, and the controller of another check (docs/reference/kueue.md §2.3).
 //!
 //! | module | scenarios |
 //! |---|---|
@@ -6,9 +6,11 @@
 //! | `requests` | what is requested, and what is not |
 //! | `room` | pods go where the room is |
 //! | `obstacles` | configs, kinds and names that are missing or taken, and a new manager |
+//! | `third_party` | states and updates of a check of another controller |
 
 mod answers;
 mod fixture;
 mod obstacles;
 mod requests;
 mod room;
+mod third_party;

@@ -25,7 +25,7 @@ async fn a_check_is_active_once_its_config_is_there() -> Result<()> {
 async fn a_kind_that_is_served_later_is_used_from_then_on() -> Result<()> {
     let lab = ManagerLab::start(&["batch/job"]).await?;
     let hub = lab.installation().await?.hub;
-    fixture::queue(&hub, "default").await?;
+    fixture::queue(&hub, "default", &fixture::provisioning_check("default")).await?;
     fixture::configure(&hub, "default", &json!({})).await?;
     let message = "the cluster does not serve provisioningrequests.autoscaling.x-k8s.io/v1";
     let unavailable = ("False", "ProvisioningRequestsUnavailable", message);
