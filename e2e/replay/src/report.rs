@@ -15,7 +15,7 @@ pub struct ReplayReport {
     /// Steps of these cases that are as recorded, after the first difference.
     pub(crate) n_further: usize,
     /// These cases of which a later step differs, too, and ends the comparison.
-    pub(crate) n_cut: usize,
+    pub(crate) cut: Vec<String>,
     pub(crate) skipped: BTreeMap<String, usize>,
     pub(crate) details: DetailCounts,
 }
@@ -31,6 +31,18 @@ impl ReplayReport {
     #[must_use]
     pub fn failed(&self) -> usize {
         self.failed.len()
+    }
+
+    /// The steps after a wanted difference that are as recorded.
+    #[must_use]
+    pub fn further_steps(&self) -> usize {
+        self.n_further
+    }
+
+    /// The cases that are compared up to what follows from a wanted difference.
+    #[must_use]
+    pub fn cut(&self) -> &[String] {
+        &self.cut
     }
 
     /// What differs beside the essence of objects; a case passes in spite of it.
@@ -50,7 +62,7 @@ impl ReplayReport {
         self.passed += other.passed;
         self.passed_alone += other.passed_alone;
         self.n_further += other.n_further;
-        self.n_cut += other.n_cut;
+        self.cut.extend(other.cut);
         self.failed.extend(other.failed);
         self.details.absorb(other.details);
         for (reason, count) in other.excepted {
@@ -73,12 +85,16 @@ impl fmt::Display for ReplayReport {
         for (reason, count) in &self.excepted {
             writeln!(f, "{count} passed with an expected difference: {reason}")?;
         }
-        if self.n_further + self.n_cut > 0 {
+        if self.n_further + self.cut.len() > 0 {
             writeln!(
                 f,
                 "{} steps after an expected difference as recorded; {} cases end at what follows from one",
-                self.n_further, self.n_cut
+                self.n_further,
+                self.cut.len()
             )?;
+        }
+        for case in &self.cut {
+            writeln!(f, "  {case} ends early")?;
         }
         if self.passed_alone > 0 {
             writeln!(f, "{} passed alone, after a failure beside others", self.passed_alone)?;

@@ -127,7 +127,7 @@ pub(super) fn count<'a>(
     if let Some(reason) = of_steps.or(of_events) {
         *report.excepted.entry(reason).or_default() += 1;
         report.n_further += judged.n_further;
-        report.n_cut += usize::from(judged.is_cut);
+        report.cut.extend(judged.is_cut.then(|| case.case.clone()));
     }
     report.details.absorb(judged.details);
     report.passed += 1;
@@ -206,6 +206,7 @@ mod tests {
         let judged = JudgedCase { wanted, n_further: 3, is_cut: true, ..JudgedCase::default() };
         assert!(count(&mut report, &case, Ok(judged)).is_none());
         let text = report.to_string();
+        assert_eq!((report.further_steps(), report.cut()), (3, &[case.case.clone()][..]));
         let line = "3 steps after an expected difference as recorded; 1 cases end at what follows from one\n";
         assert!(text.contains(line) && text.ends_with("1 passed, 0 failed"), "{text}");
     }
