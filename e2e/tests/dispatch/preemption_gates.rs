@@ -44,16 +44,20 @@ pub(crate) async fn one_of_two_workers_preempts(
         let what = (name, "is admitted");
         waits::until_workload((hub, namespace), what, 2 * TIMEOUT, admitted).await?;
     }
-    let (mut n_open, mut n_preempted) = (0, 0);
+    let (mut n_open, mut evictions) = (0, Vec::new());
     for worker in workers {
         let clones = worker.api::<Workload>(namespace).list(&ListParams::default()).await?.items;
         n_open += clones.iter().filter(|one| one.status.open_gate(MULTI_KUEUE).is_some()).count();
     }
     for low in hub.api::<Workload>(namespace).list(&ListParams::default()).await?.items {
         let stats = low.status.scheduling_stats.unwrap_or_default();
-        n_preempted += usize::from(!stats.evictions.is_empty());
+        evictions.extend((!stats.evictions.is_empty()).then_some((
+            low.metadata.name,
+            stats,
+            low.status.conditions,
+        )));
     }
-    ensure!((n_open, n_preempted) == (1, 1), "{n_open} open, {n_preempted} evicted");
+    ensure!((n_open, evictions.len()) == (1, 1), "{n_open} open, evicted: {evictions:#?}");
     for name in ["low-1", "low-2", "urgent"] {
         jobs.delete(name, &DeleteParams::background()).await?;
     }
