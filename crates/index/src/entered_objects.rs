@@ -111,7 +111,7 @@ impl Index {
         vec![event]
     }
 
-    /// Enters an AdmissionCheck. Returns events for the check and for ClusterQueues whose readiness changes.
+    /// Enters an AdmissionCheck. Returns events for the check and for each ClusterQueue that becomes ready or unready by it.
     pub fn admission_check(
         &mut self,
         names: &mut Names,

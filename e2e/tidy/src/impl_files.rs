@@ -1,6 +1,6 @@
 //! One type, few files: inherent `impl` blocks of a type are in at most four files of its crate.
 //!
-//! A type whose methods fill many files knows everything, and each of these files may use all of its fields. Implementations of
+//! A type with methods in many files knows everything, and each of these files may use all of its fields. Implementations of
 //! traits do not count, nor does test code.
 
 use std::collections::{BTreeMap, BTreeSet};
