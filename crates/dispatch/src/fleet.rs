@@ -252,8 +252,7 @@ impl Fleet {
 
     /// The run time by which a Workload was placed; `None` if it is not known, or the Workload is not placed.
     pub fn placed_run_time(&self, workload: WorkloadId) -> Option<RunTime> {
-        let (cluster, serial) = *self.placements.get(&workload)?;
-        self.clusters[cluster.index()].placed_work(serial)?.run_time()
+        self.placed_work(workload)?.run_time()
     }
 
     /// Records that work of a group ended well at `end`, after so many nanoseconds.

@@ -72,11 +72,6 @@ pub(crate) struct WorkerCluster {
 }
 
 impl WorkerCluster {
-    /// What was placed under this number.
-    pub(crate) fn placed_work(&self, serial: PlacementSerial) -> Option<&AssignedWorkload> {
-        self.placed.get(&serial).map(|placed| &*placed.work)
-    }
-
     pub(crate) fn report(&self) -> Option<&CapacityReport> {
         self.report.as_deref()
     }

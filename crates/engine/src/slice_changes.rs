@@ -1,8 +1,7 @@
 //! Keeps charges and pending queues right when claims between slices of elastic jobs change.
 //!
 //! Quota is charged to the replacement once it has a reservation, and to the older slice otherwise; an evicted slice is charged in
-//! any case. Every change of a slice
-//! checks the whole chain of replacements. Source: docs/reference/kueue.md §4.13.
+//! any case. Every change of a slice checks the whole chain of replacements. Source: docs/reference/kueue.md §4.13.
 
 use crate::ids::WorkloadId;
 use crate::pending::{dequeue, enqueue};

@@ -63,10 +63,10 @@ impl ClusterQueues {
     }
 
     /// Sets whether a queue is ready. Returns its spec if that is news.
-    pub(crate) fn set_ready(&mut self, name: &str, ready: bool) -> Option<ClusterQueueInfo> {
+    pub(crate) fn set_ready(&mut self, name: &str, ready: bool) -> Option<&ClusterQueueInfo> {
         let queue = self.queues.get_mut(name)?;
         let news = std::mem::replace(&mut queue.spec.ready, ready) != ready;
-        news.then(|| queue.spec.clone())
+        news.then_some(&queue.spec)
     }
 }
 

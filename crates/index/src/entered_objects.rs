@@ -9,9 +9,10 @@ use k8s_openapi::api::{core::v1::LimitRange, node::v1::RuntimeClass};
 use crate::agent_mode_queue::agent_mode_quota;
 use crate::index::Index;
 use crate::indexed_objects::IndexedClusterQueue;
-use crate::namespace::{AffectedWorkloads, namespace_event};
+use crate::namespace::AffectedWorkloads;
 use crate::node::{NodeWithUsage, node_event};
 use crate::resource_groups::cohort_event;
+use crate::selectors;
 
 impl Index {
     /// Enters a namespace.
@@ -21,7 +22,7 @@ impl Index {
         name: &str,
         labels: Option<&BTreeMap<String, String>>,
     ) -> Vec<Event> {
-        vec![namespace_event(names, name, labels)]
+        vec![Event::Namespace(names.namespaces.intern(name), labels.map(selectors::pairs))]
     }
 
     /// Enters a LimitRange.
@@ -105,8 +106,7 @@ impl Index {
         // leave their queue.
         let differs = self.config.ignore_uncovered_resources || self.config.concurrent_admission;
         if moved && differs {
-            let target = self.cluster_queue_of(namespace, name).map(str::to_owned);
-            self.reenter.extend(target);
+            self.reenter.extend(queue.map(|queue| queue.spec.cluster_queue.clone()));
         }
         vec![event]
     }
@@ -132,7 +132,7 @@ impl Index {
         let queues = using.iter().filter_map(|queue| {
             let ready = self.is_ready(queue);
             let spec = self.queues.set_ready(queue, ready)?;
-            Some(Event::ClusterQueue(names.queues.intern(queue), Some(Box::new(spec))))
+            Some(Event::ClusterQueue(names.queues.intern(queue), Some(Box::new(spec.clone()))))
         });
         news.into_iter().chain(queues).collect()
     }

@@ -6,7 +6,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crds::pod::PodSpec;
-use engine::{Event, Names};
 use k8s_openapi::api::{core::v1::LimitRange, node::v1::RuntimeClass};
 
 use crate::requests::{
@@ -14,7 +13,6 @@ use crate::requests::{
     limit_ranges::{NamespaceLimits, amounts, summarize},
     pod_requests::PodDefaults,
 };
-use crate::selectors;
 
 /// Workloads that the caller must enter again.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,15 +25,6 @@ pub enum AffectedWorkloads {
     InLocalQueues(BTreeSet<String>),
     /// Workloads with a RuntimeClass and without quota.
     OfRuntimeClass(String),
-}
-
-/// Enters a namespace.
-pub(crate) fn namespace_event(
-    names: &mut Names,
-    name: &str,
-    labels: Option<&BTreeMap<String, String>>,
-) -> Event {
-    Event::Namespace(names.namespaces.intern(name), labels.map(selectors::pairs))
 }
 
 /// LimitRanges and overheads: what completes the requests of pods.

@@ -56,13 +56,6 @@ impl Index {
         self.queues.get(cluster_queue).map(|queue| QueueRules { queue, flavors, checks })
     }
 
-    /// Checks that a Workload needs whatever its flavors: those that apply to every flavor.
-    #[must_use]
-    pub fn checks_for_all_flavors(&self, cluster_queue: &str) -> Vec<String> {
-        let queue = self.queues.get(cluster_queue);
-        queue.map(IndexedClusterQueue::checks_for_all_flavors).unwrap_or_default()
-    }
-
     /// Checks that a Workload with these flavors needs, sorted.
     #[must_use]
     pub fn checks_for_flavors<'a>(

@@ -19,7 +19,7 @@ static CONDITIONS: LazyLock<Pointer> = LazyLock::new(|| Pointer::of(&[STATUS, "c
 
 /// The type that a field should have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExpectedType {
+enum ExpectedType {
     /// An integer.
     Number,
     /// A string.

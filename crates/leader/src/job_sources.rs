@@ -19,7 +19,7 @@ use tokio::sync::watch;
 use crate::{
     input_queues::InputSource,
     job_watch::{job_watch, lookup_watch},
-    sources::{Sources, has_some},
+    sources::{Sources, has_some, lists_some, until_some},
 };
 
 /// How changes of jobs and of the objects that they need become inputs.
@@ -84,7 +84,8 @@ impl<I: InputSource> Sources<I> {
     ) -> NeededObjects {
         let watch = lookup_watch(&kind, &stores.source(), stores.metrics());
         let wanted = Arc::new(watch::Sender::new(false));
-        let mut firsts: Vec<Ready> = users.iter().map(first_job).collect();
+        let mut firsts: Vec<Ready> =
+            users.iter().map(|store| until_some(store, |_| true)).collect();
         firsts.push(is_set(wanted.subscribe()));
         let store = stores.start_after(Box::pin(first_of(firsts)), watch);
         let (listed, is_listed) = watch::channel(false);
@@ -141,12 +142,6 @@ impl<I: InputSource> Sources<I> {
     }
 }
 
-/// Ends when the store has a job.
-fn first_job(store: &Store<JobObject>) -> Ready {
-    let mut changes = store.subscribe();
-    Box::pin(async move { while !has_some(&changes.next().await, |_| true) {} })
-}
-
 /// Ends when the value is set.
 fn is_set(mut value: watch::Receiver<bool>) -> Ready {
     Box::pin(async move {
@@ -169,15 +164,8 @@ async fn first_of(mut all: Vec<Ready>) {
 /// Whether any of these stores has a job in its first list.
 async fn have_jobs(stores: &[Store<JobObject>]) -> bool {
     for store in stores {
-        let mut changes = store.subscribe();
-        loop {
-            let change = changes.next().await;
-            if has_some(&change, |_| true) {
-                return true;
-            }
-            if change.is_list() {
-                break;
-            }
+        if lists_some(store, |_| true).await {
+            return true;
         }
     }
     false

@@ -248,18 +248,11 @@ impl<I: InputSource> Sources<I> {
         T: Send + Sync + 'static,
         K: Send + Sync + 'static,
     {
-        let mut changes = first.subscribe();
-        let ready = async move { while !has_some(&changes.next().await, matters) {} };
-        let store = stores.start_after(Box::pin(ready), watch);
+        let store = stores.start_after(until_some(&first, matters), watch);
         self.feeds.push(Box::new(move |inputs| {
             Box::pin(async move {
-                let (mut waited_for, mut changes) = (first.subscribe(), store.subscribe());
-                let mut first = waited_for.next().await;
-                while !first.is_list() && !has_some(&first, matters) {
-                    first = waited_for.next().await;
-                }
-                drop(waited_for);
-                if !has_some(&first, matters) {
+                let mut changes = store.subscribe();
+                if !lists_some(&first, matters).await {
                     send_nothing(inputs.clone(), wrap).await;
                 }
                 while inputs.send(wrap(changes.next().await)).await.is_ok() {}
@@ -331,6 +324,32 @@ fn is_provisioning(check: &AdmissionCheck) -> bool {
 fn is_slice(workload: &Workload) -> bool {
     let annotations = workload.metadata.annotations.as_ref();
     annotations.is_some_and(|all| all.contains_key(ELASTIC_JOB))
+}
+
+/// Ends when a store has an object that matters.
+pub(crate) fn until_some<T: Send + Sync + 'static>(
+    store: &Store<T>,
+    matters: fn(&T) -> bool,
+) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+    let mut changes = store.subscribe();
+    Box::pin(async move { while !has_some(&changes.next().await, matters) {} })
+}
+
+/// Whether the first list of a store, or a change before it, has an object that matters.
+pub(crate) async fn lists_some<T: Send + Sync + 'static>(
+    store: &Store<T>,
+    matters: fn(&T) -> bool,
+) -> bool {
+    let mut changes = store.subscribe();
+    loop {
+        let change = changes.next().await;
+        if has_some(&change, matters) {
+            return true;
+        }
+        if change.is_list() {
+            return false;
+        }
+    }
 }
 
 /// Whether a change shows an object that matters.

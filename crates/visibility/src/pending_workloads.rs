@@ -99,7 +99,12 @@ impl ClusterOrder {
     }
 
     fn placed(&self, usage: i128, item: &Arc<PendingItem>) -> SharingItem {
-        (if self.shares { usage } else { 0 }, Arc::clone(item))
+        (self.counted(usage), Arc::clone(item))
+    }
+
+    /// What the usage of a LocalQueue counts in the order: 0 unless the ClusterQueue shares.
+    fn counted(&self, usage: i128) -> i128 {
+        if self.shares { usage } else { 0 }
     }
 }
 
@@ -287,8 +292,8 @@ fn place(
     order: &LocalOrder,
 ) -> Option<(String, i128)> {
     let name = order.target()?;
-    let shares = cluster_queues.get(name).is_some_and(|cluster| cluster.shares);
-    Some((name.to_owned(), if shares { order.usage() } else { 0 }))
+    let usage = cluster_queues.get(name).map_or(0, |cluster| cluster.counted(order.usage()));
+    Some((name.to_owned(), usage))
 }
 
 #[cfg(test)]

@@ -42,11 +42,6 @@ pub(super) struct HeadRequestLimits {
     upgrades: InFlightCounts,
 }
 
-/// The permit of one request in flight, which is counted until it is dropped.
-pub(super) struct RequestPermit {
-    _permit: OwnedSemaphorePermit,
-}
-
 impl Default for HeadRequestLimits {
     fn default() -> Self {
         Self {
@@ -59,15 +54,13 @@ impl Default for HeadRequestLimits {
 }
 
 impl HeadRequestLimits {
-    /// A permit for a request.
+    /// A permit for a request, which is in flight until the permit is dropped.
     ///
     /// # Errors
     /// If a limit is reached.
-    pub(super) fn try_acquire(&self, watch: bool) -> Result<RequestPermit, RayApiRefusal> {
+    pub(super) fn try_acquire(&self, watch: bool) -> Result<OwnedSemaphorePermit, RayApiRefusal> {
         let permits = if watch { &self.watches } else { &self.requests };
-        let permit = permits.clone().try_acquire_owned();
-        let permit = permit.map_err(|_| RayApiRefusal::TooManyRequests)?;
-        Ok(RequestPermit { _permit: permit })
+        permits.clone().try_acquire_owned().map_err(|_| RayApiRefusal::TooManyRequests)
     }
 
     /// A permit for a request to a head.
@@ -139,7 +132,7 @@ mod tests {
     #[test]
     fn watches_keep_no_request_out() {
         let limits = HeadRequestLimits::default();
-        let _all: Vec<RequestPermit> =
+        let _all: Vec<OwnedSemaphorePermit> =
             (0..WATCHES).map(|_| limits.try_acquire(true).expect("a permit")).collect();
         assert!(limits.try_acquire(true).is_err() && limits.try_acquire(false).is_ok());
     }

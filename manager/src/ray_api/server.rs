@@ -23,13 +23,13 @@ use ray_api::{
 use remote::WorkerClients;
 use runtime::Stop;
 use serde_json::Value;
-use tokio::time::timeout;
+use tokio::{sync::OwnedSemaphorePermit, time::timeout};
 
 use super::{
     forward::{ForwardedRequest, forward},
     open_upgrade::OpenUpgrade,
     request_body::{self, BodyMemory, HeldBody},
-    request_limits::{HeadRequestLimits, RequestPermit},
+    request_limits::HeadRequestLimits,
     service_place::{ServicePlace, ServiceSearch},
     templates,
 };
@@ -176,7 +176,7 @@ impl RayApiServer {
         &self,
         request: ForwardedRequest,
         watch: bool,
-        permit: RequestPermit,
+        permit: OwnedSemaphorePermit,
     ) -> Result<Response, Refused> {
         let limits = if watch { OF_WATCH } else { OF_OBJECTS };
         Ok(forward(&self.home, request, limits, permit).await?.response)
@@ -189,7 +189,7 @@ impl RayApiServer {
         user: &RequestUser,
         parts: Parts,
         body: Body,
-        permit: RequestPermit,
+        permit: OwnedSemaphorePermit,
     ) -> Result<Response, Refused> {
         self.review(user, &call.review(&parts.method)).await?;
         let head = self.limits.try_acquire_head(call.namespace, call.service.name)?;
@@ -206,7 +206,7 @@ impl RayApiServer {
         user: RequestUser,
         mut parts: Parts,
         body: Body,
-        permit: RequestPermit,
+        permit: OwnedSemaphorePermit,
     ) -> Result<Response, Refused> {
         let caller = parts.extensions.remove::<OnUpgrade>().ok_or(RayApiRefusal::NoUpgrade)?;
         self.review(&user, &call.review(&parts.method)).await?;

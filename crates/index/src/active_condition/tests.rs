@@ -202,7 +202,8 @@ fn checks_apply_by_flavor() {
         {"name": "on-a", "onFlavors": ["a"]}, {"name": "mk"}, {"name": "on-both", "onFlavors": ["b", "a"]},
     ]}});
     index.cluster_queue(&mut names, "q", Some(&queue(spec)));
-    assert_eq!(index.checks_for_all_flavors("q"), ["mk", "on-both"]);
+    let of_all = index.queues.get("q").expect("a queue").checks_for_all_flavors();
+    assert_eq!(of_all, ["mk", "on-both"]);
     assert_eq!(index.checks_for_flavors("q", ["a"]), ["mk", "on-a", "on-both"]);
     assert_eq!(index.checks_for_flavors("q", ["b"]), ["mk", "on-both"]);
     assert_eq!(index.checks_for_flavors("q", []), ["mk"]);

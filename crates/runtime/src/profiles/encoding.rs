@@ -62,8 +62,7 @@ pub(super) fn encode(profile: &CpuProfile) -> Vec<u8> {
         message.message(3, &mapping(&mut texts, program));
     }
     let mut functions = BTreeMap::new();
-    for (address, calls) in &profile.calls {
-        let id = locations.get(address).copied().unwrap_or_default();
+    for ((address, calls), id) in profile.calls.iter().zip(1..) {
         let within = profile.program.as_ref().is_some_and(|program| program.has(*address));
         let mut location = ProtoMessage::default();
         location.number(1, id).number(2, within.into()).number(3, *address);

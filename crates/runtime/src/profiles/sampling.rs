@@ -6,10 +6,9 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
-    time::{Duration, Instant},
+    time::{Duration, UNIX_EPOCH},
 };
 
-use jiff::Timestamp;
 use pprof::{ProfilerGuardBuilder, UnresolvedReport};
 
 use super::{
@@ -44,16 +43,15 @@ pub(super) fn sample(
     check_writable(directory)?;
     let sampler = ProfilerGuardBuilder::default().frequency(HERTZ);
     let sampler = sampler.blocklist(&NOT_UNWOUND).build()?;
-    let (began, start) = (Timestamp::now().as_nanosecond(), Instant::now());
     if !wait() {
         return Ok(None);
     }
-    let lasted = start.elapsed();
     let report = sampler.report().build_unresolved()?;
     drop(sampler);
+    let began = report.timing.start_time.duration_since(UNIX_EPOCH);
     let mut profile = CpuProfile {
-        began: u64::try_from(began).unwrap_or_default(),
-        lasted: nanos(lasted),
+        began: nanos(began.unwrap_or_default()),
+        lasted: nanos(report.timing.duration),
         period: 1_000_000_000 / u64::from(HERTZ.unsigned_abs()),
         stacks: stacks(&report),
         calls: BTreeMap::new(),
@@ -88,15 +86,17 @@ fn thread_name(bytes: Option<&[u8]>) -> String {
 
 /// Looks up the calls at all addresses, and cuts off the sampler.
 fn name(profile: &mut CpuProfile) {
-    let addresses = profile.stacks.iter().flat_map(|stack| stack.addresses.iter().copied());
-    let calls: BTreeMap<u64, Vec<SourceCall>> =
-        addresses.map(|address| (address, Vec::new())).collect();
-    profile.calls = calls.into_keys().map(|address| (address, calls_at(address))).collect();
+    let seen = addresses(&profile.stacks).into_iter();
+    profile.calls = seen.map(|address| (address, calls_at(address))).collect();
     // Its tables of names are as large as those of the program.
     backtrace::clear_symbol_cache();
     sampler_frames::cut(&mut profile.stacks, &profile.calls);
-    let left: BTreeSet<u64> = profile.stacks.iter().flat_map(|one| one.addresses.clone()).collect();
+    let left = addresses(&profile.stacks);
     profile.calls.retain(|address, _| left.contains(address));
+}
+
+fn addresses(stacks: &[StackSample]) -> BTreeSet<u64> {
+    stacks.iter().flat_map(|stack| stack.addresses.iter().copied()).collect()
 }
 
 fn calls_at(address: u64) -> Vec<SourceCall> {

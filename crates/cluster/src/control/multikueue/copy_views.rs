@@ -48,13 +48,13 @@ impl<'e> CopyViews<'e> {
     }
 
     fn known_copies(self, hub: &LocalWorkload, chosen: &BTreeSet<ClusterId>) -> Vec<RemoteCopy> {
-        let Self { workload, registry, writes, .. } = self;
+        let Self { workload, writes, .. } = self;
         let on_hub = workload.record();
         // Without quota every copy is to be removed, whatever its spec is.
         let expected = on_hub.filter(|_| hub.quota_reserved);
         let expected = expected.and_then(|one| expected_spec(one.object()));
         let hub_jobs = workload.hub_jobs();
-        let siblings = workload.siblings(registry.fleet());
+        let siblings = workload.siblings();
         let is_needed = |set: &JobKey, cluster: &str| siblings.need(set, cluster);
         let gates = workload.jobs.gates();
         let requests = workload.jobs.role_requests(workload.scheduler.index());

@@ -65,12 +65,9 @@ impl<'a> EvaluatedWorkload<'a> {
     }
 
     /// The other replicas of its set.
-    pub(super) fn siblings<'f>(self, fleet: &'f Fleet) -> SetSiblings<'f>
-    where
-        'a: 'f,
-    {
+    pub(super) fn siblings(self) -> SetSiblings<'a> {
         let Self { key, workloads, jobs, .. } = self;
-        SetSiblings { key, workloads, jobs, fleet }
+        SetSiblings { key, workloads, jobs }
     }
 
     /// The slices of elastic jobs.

@@ -25,11 +25,11 @@ use super::{
     placement::{place_winner, placed_cluster},
     preemption_gates::{open_preemption_gate, with_clone_gates},
     push_sizes::{add_slices, push_size, shrink_placement},
-    queued_moves::{FollowedMove, begins_round},
+    queued_moves::begins_round,
     race::WorkloadRace,
     refused_clusters::RefusedClusters,
     refused_writes::RefusedScope,
-    state::DispatchState,
+    state::{DispatchState, lasting_since},
     unregistered,
     view::{HubJob, hub_view, multikueue_check, orphan_view, undispatchable},
     worker::Worker,
@@ -53,8 +53,6 @@ const NOT_STARTED: &str = "the job was admitted there and not started in time";
 pub(super) struct DispatchEvaluation<'a> {
     pub(super) workload: EvaluatedWorkload<'a>,
     pub(super) leases: LeasedDispatch<'a>,
-    /// Clusters that may be nominated now, if they race.
-    pub(super) racing: Option<Vec<ClusterId>>,
     pub(super) state: &'a mut DispatchState,
     pub(super) registry: &'a mut FleetRegistry,
     pub(super) ctx: &'a mut Context,
@@ -90,9 +88,9 @@ impl<'a> DispatchEvaluation<'a> {
             return Vec::new();
         }
         shrink_placement(workload, self.registry);
-        let mut copies = self.copies(&hub);
-        self.complete(&mut hub, &mut copies);
         let timeouts = self.timeouts();
+        let mut copies = self.copies(&hub, timeouts.worker_lost_timeout);
+        self.complete(&mut hub, &mut copies);
         let steps = dispatch_workload::decide(&hub, &copies, &timeouts, engine_time(self.ctx.now));
         tracing::trace!(workload = %workload.key, ?hub, ?copies, ?steps, "dispatch");
         let message = self.leases.fence_message(
@@ -103,7 +101,8 @@ impl<'a> DispatchEvaluation<'a> {
         );
         let message = message.map(DispatchEffect::Propose);
         let reclaim = reclaim(workload, self.registry, &hub, &copies);
-        let effects = steps.into_iter().filter_map(|step| self.take_step(step));
+        let racing = hub.race.as_deref();
+        let effects = steps.into_iter().filter_map(|step| self.take_step(step, racing));
         effects.chain(reclaim).chain(message).collect()
     }
 
@@ -114,13 +113,13 @@ impl<'a> DispatchEvaluation<'a> {
         jobs.orphan_of(key).is_some() || is_somewhere()
     }
 
-    fn copies(&self, hub: &LocalWorkload) -> Vec<RemoteCopy> {
+    fn copies(&self, hub: &LocalWorkload, lost_after: i64) -> Vec<RemoteCopy> {
         let views = CopyViews {
             workload: self.workload,
             leases: &self.leases,
             registry: self.registry,
             writes: self.ctx.outbox.writes(),
-            lost_after: self.timeouts().worker_lost_timeout,
+            lost_after,
             now: self.ctx.now,
         };
         views.copies(hub)
@@ -131,9 +130,8 @@ impl<'a> DispatchEvaluation<'a> {
         let (workload, now) = (self.workload, self.ctx.now);
         let from = (workload, &*self.registry);
         self.leases.apply_guarantee(from, (hub, copies), &mut self.state.former, self.ctx);
-        self.followed_move().follow(hub, copies);
+        self.race().follow_move(hub, copies);
         hub.race = self.race().clusters(hub);
-        self.racing.clone_from(&hub.race);
         hub.race_until = self.race().ends_at(hub);
         let refused = RefusedClusters { workload, registry: self.registry, now };
         refused.end_refusals(hub, copies, &mut self.ctx.agenda);
@@ -141,8 +139,15 @@ impl<'a> DispatchEvaluation<'a> {
             self.state.nominated_at = now;
         }
         hub.drained_at = self.drained_at(hub);
-        hub.start_awaited_since = self.start_awaited_since(hub, copies);
-        hub.end_awaited_since = self.end_awaited_since(hub, copies);
+        let recorded = copies.iter().find(|copy| Some(copy.cluster) == hub.recorded_cluster);
+        // The recorded worker does not start the jobs.
+        let starts = recorded.is_some_and(|copy| copy.awaits_start(&hub.job));
+        let since = lasting_since(&mut self.state.start_awaited_since, starts, now);
+        hub.start_awaited_since = since.map(engine_time);
+        // The clone there is finished, and a copy of its job may be there.
+        let ends = recorded.is_some_and(RemoteCopy::awaits_end);
+        let since = lasting_since(&mut self.state.end_awaited_since, ends, now);
+        hub.end_awaited_since = since.map(engine_time);
         hub.newer_copy_until = self.newer_copy_until(hub, copies);
         let highest = copies.iter().filter_map(RemoteCopy::newest_epoch).max().unwrap_or(0);
         self.state.highest_epoch = self.state.highest_epoch.max(highest);
@@ -156,11 +161,6 @@ impl<'a> DispatchEvaluation<'a> {
     fn race(&mut self) -> WorkloadRace<'_> {
         let Self { workload, state, registry, ctx, .. } = self;
         WorkloadRace { workload: *workload, state: &mut state.race, registry, ctx }
-    }
-
-    fn followed_move(&mut self) -> FollowedMove<'_> {
-        let Self { workload, state, registry, ctx, .. } = self;
-        FollowedMove { workload: *workload, state: &mut state.race, registry, ctx }
     }
 
     fn refused_clusters(&mut self) -> RefusedClusters<'_> {
@@ -178,24 +178,6 @@ impl<'a> DispatchEvaluation<'a> {
     fn drained_at(&self, hub: &LocalWorkload) -> Option<Time> {
         let config = self.workload.multikueue_config()?;
         self.registry.fleet().drain_deadline(config, hub.recorded_cluster?)
-    }
-
-    /// Since when this process has seen that the recorded worker does not start the jobs.
-    fn start_awaited_since(&mut self, hub: &LocalWorkload, copies: &[RemoteCopy]) -> Option<Time> {
-        let recorded = copies.iter().find(|copy| Some(copy.cluster) == hub.recorded_cluster);
-        let awaits = recorded.is_some_and(|copy| copy.awaits_start(&hub.job));
-        let since = awaits.then(|| self.state.start_awaited_since.unwrap_or(self.ctx.now));
-        self.state.start_awaited_since = since;
-        since.map(engine_time)
-    }
-
-    /// Since when this process has seen a finished clone on the recorded worker, while a copy of its job may be there.
-    fn end_awaited_since(&mut self, hub: &LocalWorkload, copies: &[RemoteCopy]) -> Option<Time> {
-        let recorded = copies.iter().find(|copy| Some(copy.cluster) == hub.recorded_cluster);
-        let awaits = recorded.is_some_and(RemoteCopy::awaits_end);
-        let since = awaits.then(|| self.state.end_awaited_since.unwrap_or(self.ctx.now));
-        self.state.end_awaited_since = since;
-        since.map(engine_time)
     }
 
     /// Until when a copy of a higher epoch may be that of a Workload which this process observes late.
@@ -245,10 +227,18 @@ impl<'a> DispatchEvaluation<'a> {
     }
 
     /// Takes one step. Returns what it means for the hub.
-    fn take_step(&mut self, step: DispatchStep) -> Option<DispatchEffect> {
+    fn take_step(
+        &mut self,
+        step: DispatchStep,
+        racing: Option<&[ClusterId]>,
+    ) -> Option<DispatchEffect> {
         let effect = match step {
-            DispatchStep::Nominate if self.racing.is_some() => return self.nominate_all(),
-            DispatchStep::Nominate => return self.nominate(),
+            DispatchStep::Nominate => {
+                return match racing {
+                    Some(racing) => self.nominate_all(racing),
+                    None => self.nominate(),
+                };
+            }
             DispatchStep::ConfirmVersion => DispatchEffect::ConfirmVersion {
                 term: self.workload.incarnation.term,
                 exactly_once: self.leases.is_exactly_once(),
@@ -342,14 +332,13 @@ impl<'a> DispatchEvaluation<'a> {
     fn create_clone(&mut self, cluster: ClusterId) -> Option<()> {
         let (workload, record) = (self.workload, self.workload.record()?);
         let lease = self.leases.stamp(cluster, self.registry.fleet());
-        let gated = with_clone_gates(workload, record.object(), self.registry.fleet());
+        let gated = with_clone_gates(workload, record.object());
         self.copies_on(cluster)?.create_clone(&gated, lease.as_deref());
         Some(())
     }
 
     /// Nominates the clusters that race now.
-    fn nominate_all(&mut self) -> Option<DispatchEffect> {
-        let racing = self.racing.as_deref().unwrap_or_default();
+    fn nominate_all(&mut self, racing: &[ClusterId]) -> Option<DispatchEffect> {
         let change = nominate_all(self.workload, self.registry.fleet(), racing)?;
         if begins_round(self.workload, self.registry, racing) {
             self.state.nominated_at = self.ctx.now;

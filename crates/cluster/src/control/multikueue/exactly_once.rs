@@ -148,8 +148,11 @@ fn gets_mark(
     let takes_over = hub.predecessor != SlicePredecessor::Absent;
     let undecided = is_open && hub.check == DispatchCheckState::Pending && !takes_over;
     let asked = policy.is_some() && execution(workload) != Some(KEEP_RUNNING);
-    let mut holders = workload.workers.concerned(workload.key, writes);
-    asked && undecided && !holders.any(|(_, worker)| runs_unstamped(workload, worker, hub))
+    let has_unstamped = || {
+        let mut holders = workload.workers.concerned(workload.key, writes);
+        holders.any(|(_, worker)| runs_unstamped(workload, worker, hub))
+    };
+    asked && undecided && !has_unstamped()
 }
 
 fn runs_unstamped(workload: EvaluatedWorkload<'_>, worker: &Worker, hub: &LocalWorkload) -> bool {

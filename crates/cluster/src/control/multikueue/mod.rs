@@ -455,7 +455,7 @@ impl MultiKueueDispatch {
             flavors,
         };
         let leases = LeasedDispatch::new(grants);
-        DispatchEvaluation { workload, leases, racing: None, state, registry, ctx }.run()
+        DispatchEvaluation { workload, leases, state, registry, ctx }.run()
     }
 
     /// Moves queued Workloads to workers with room. Returns whether one moves.

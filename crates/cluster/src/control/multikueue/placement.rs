@@ -21,7 +21,7 @@ pub(super) fn placed_cluster(
         return Some(placed);
     }
     let whole = admitted_work(record, admission, (scheduler, registry.fleet()))?;
-    let config = scheduler.multikueue_config(&admission.cluster_queue)?;
+    let config = workload.multikueue_config()?;
     let fleet = registry.fleet_mut();
     let (work, extends) = extending(record.object(), whole, workload.workloads);
     let only = extends.as_ref().map(|one| fleet.cluster(&one.cluster));

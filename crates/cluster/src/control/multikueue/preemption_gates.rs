@@ -7,7 +7,6 @@ use crds::{
     names::gates::MULTI_KUEUE,
     v1beta2::{PreemptionGate, Workload},
 };
-use dispatch::Fleet;
 use index::status::{self, StatusStamp};
 
 use super::{evaluated_workload::EvaluatedWorkload, worker::Worker, worker_writes};
@@ -18,12 +17,11 @@ use crate::control::{context::Context, outbox::Subject};
 pub(super) fn with_clone_gates<'w>(
     evaluated: EvaluatedWorkload<'_>,
     workload: &'w Arc<Workload>,
-    fleet: &Fleet,
 ) -> Cow<'w, Workload> {
     if !evaluated.config.orders_preemption {
         return Cow::Borrowed(workload);
     }
-    let gated = !evaluated.siblings(fleet).follow();
+    let gated = !evaluated.siblings().follow();
     let gate = gated.then(|| PreemptionGate { name: MULTI_KUEUE.to_owned() });
     let mut workload = Workload::clone(workload);
     workload.spec.preemption_gates = gate.into_iter().collect();

@@ -18,9 +18,12 @@ use runtime::watch::Key;
 
 use self::move_report::report_move;
 use super::{
-    admitted_work::admitted_work, dispatch_inputs::DispatchInputs,
-    evaluated_workload::EvaluatedWorkload, race::move_of, race_state::RaceState,
-    refused_clusters::RefusedClusters, refused_writes::RefusedScope, state::DispatchState,
+    admitted_work::admitted_work,
+    dispatch_inputs::DispatchInputs,
+    evaluated_workload::EvaluatedWorkload,
+    race::{WorkloadRace, move_of},
+    refused_clusters::RefusedClusters,
+    state::DispatchState,
 };
 use crate::control::{
     context::Context,
@@ -82,9 +85,9 @@ impl Rebalancing {
         for one in waiting {
             match find_move(&one, inputs, ctx) {
                 Ok(()) => {
-                    let unknown = || DispatchState::unknown(ctx.now);
-                    let state = states.entry(one.key.clone()).or_insert_with(unknown);
-                    state.race.move_begun(ctx.now);
+                    if let Some(state) = states.get_mut(&one.key) {
+                        state.race.move_begun(ctx.now);
+                    }
                     ctx.agenda.now(Reevaluation::Workload(one.key));
                     moves = true;
                 }
@@ -162,23 +165,15 @@ fn find_move(
     Ok(())
 }
 
-/// The move of the evaluated Workload.
-pub(super) struct FollowedMove<'e> {
-    pub(super) workload: EvaluatedWorkload<'e>,
-    pub(super) state: &'e mut RaceState,
-    pub(super) registry: &'e mut FleetRegistry,
-    pub(super) ctx: &'e mut Context,
-}
-
-impl FollowedMove<'_> {
+impl WorkloadRace<'_> {
     /// Follows a move once its cluster is nominated. A cluster that does not take the Workload is left out for a while, and its
     /// room is free for others; it stays nominated.
-    pub(super) fn follow(&mut self, hub: &LocalWorkload, copies: &[RemoteCopy]) {
+    pub(super) fn follow_move(&mut self, hub: &LocalWorkload, copies: &[RemoteCopy]) {
         let target = move_of(self.workload, self.registry);
         let Some((id, to)) = target.filter(|(_, to)| hub.nominated_clusters.contains(to)) else {
             return;
         };
-        let since = engine_time(self.announce(hub, to));
+        let since = engine_time(self.announce_move(hub, to));
         let Some(copy) = copies.iter().find(|copy| copy.cluster == to) else {
             return;
         };
@@ -201,17 +196,12 @@ impl FollowedMove<'_> {
 
     fn exclude(&mut self, cluster: ClusterId, epoch: u64, why: Box<str>) {
         let (workload, now) = (self.workload, self.ctx.now);
-        let worker = workload.worker(cluster, self.registry);
-        let scope = worker.map(|one| one.refused_scope(workload.key, epoch));
-        RefusedClusters { workload, registry: self.registry, now }.exclude_for(
-            cluster,
-            scope.unwrap_or(RefusedScope::Shape),
-            why,
-        );
+        RefusedClusters { workload, registry: self.registry, now }
+            .exclude_for_epoch(cluster, epoch, why);
     }
 
     /// Reports a move once. Returns when it was decided; that is forgotten when the nomination was not answered.
-    fn announce(&mut self, hub: &LocalWorkload, target: ClusterId) -> Timestamp {
+    fn announce_move(&mut self, hub: &LocalWorkload, target: ClusterId) -> Timestamp {
         let (at, is_news) = self.state.report_move(self.ctx.now);
         if let Some(record) = self.workload.record().filter(|_| is_news) {
             let fleet = self.registry.fleet();

@@ -39,7 +39,7 @@ impl WorkloadRace<'_> {
         }
         let is_open = hub.quota_reserved && hub.check == DispatchCheckState::Pending;
         let mut race = self.clusters_that_race(hub).filter(|_| is_open).unwrap_or_default();
-        self.workload.siblings(self.registry.fleet()).keep_together(&mut race);
+        self.workload.siblings().keep_together(&mut race, self.registry.fleet());
         // Clusters with a report may have room by now, and without any the Workload waits for room in its queue.
         let ends = race.clusters.is_empty() && hub.nominated_clusters.is_empty();
         if ends && !races && !self.races_unreported() {

@@ -6,16 +6,16 @@ use crate::control::time::moved;
 
 /// A move of queued work to a cluster with room.
 #[derive(Debug)]
-pub(super) struct QueuedMove {
+struct QueuedMove {
     /// When it was decided.
-    pub(super) at: Timestamp,
+    at: Timestamp,
     /// It was reported.
-    pub(super) announced: bool,
+    announced: bool,
 }
 
 impl QueuedMove {
     /// One that is decided now.
-    pub(super) fn begun(now: Timestamp) -> Self {
+    fn begun(now: Timestamp) -> Self {
         Self { at: now, announced: false }
     }
 }

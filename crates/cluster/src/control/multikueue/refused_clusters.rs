@@ -39,7 +39,15 @@ impl RefusedClusters<'_> {
         };
         let refused = worker.refused.copy(key, epoch).map(|refused| refused.message.clone());
         let why = refused.or(held_name).unwrap_or_else(evicted);
-        self.exclude_for(cluster, worker.refused_scope(key, epoch), why.into());
+        self.exclude_for_epoch(cluster, epoch, why.into());
+    }
+
+    /// Leaves a cluster out for what it did not take of this epoch.
+    pub(super) fn exclude_for_epoch(&mut self, cluster: ClusterId, epoch: u64, why: Box<str>) {
+        let worker = self.workload.worker(cluster, self.registry);
+        let scope =
+            worker.map_or(RefusedScope::Shape, |one| one.refused_scope(self.workload.key, epoch));
+        self.exclude_for(cluster, scope, why);
     }
 
     /// Leaves a cluster out for what it did not take.
@@ -62,14 +70,11 @@ impl RefusedClusters<'_> {
         };
         // A nomination is cancelled only after no job is left (`CancelNomination`), and its epoch was raised.
         let epoch = index::epoch(record.object()).saturating_sub(1);
-        let worker = self.workload.worker(cluster, self.registry);
-        let scope =
-            worker.map_or(RefusedScope::Shape, |one| one.refused_scope(self.workload.key, epoch));
         if let Some(id) = record.id() {
             self.registry.fleet_mut().unplace(id);
         }
         self.exclude_others(cluster, epoch, &why);
-        self.exclude_for(cluster, scope, why);
+        self.exclude_for_epoch(cluster, epoch, why);
     }
 
     /// A race goes on without an end, so a cluster that refused a copy is asked again after a pause.
@@ -99,18 +104,13 @@ impl RefusedClusters<'_> {
         let record = self.workload.record();
         let nominated = record.iter().flat_map(|one| &one.object().status.nominated_cluster_names);
         let nominated: Vec<&str> = nominated.map(String::as_str).collect();
-        let others = self.workload.workers.iter().map(|(_, worker)| worker);
-        let refused: Vec<_> = others
-            .filter(|worker| worker.id != cluster)
-            .filter_map(|worker| {
-                let refusal = worker.refused.copy(key, epoch).map(|one| one.message.as_str());
-                let silent = || nominated.contains(&worker.name()).then_some(why);
-                let why = refusal.or_else(silent)?.into();
-                Some((worker.id, worker.refused_scope(key, epoch), why))
-            })
-            .collect();
-        for (cluster, scope, why) in refused {
-            self.exclude_for(cluster, scope, why);
+        let workers = self.workload.workers;
+        for (_, worker) in workers.iter().filter(|(_, worker)| worker.id != cluster) {
+            let refusal = worker.refused.copy(key, epoch).map(|one| one.message.as_str());
+            let silent = || nominated.contains(&worker.name()).then_some(why);
+            if let Some(why) = refusal.or_else(silent) {
+                self.exclude_for(worker.id, worker.refused_scope(key, epoch), why.into());
+            }
         }
     }
 

@@ -30,7 +30,6 @@ pub(super) struct SetSiblings<'a> {
     pub(super) key: &'a Key,
     pub(super) workloads: &'a Workloads,
     pub(super) jobs: &'a Jobs,
-    pub(super) fleet: &'a Fleet,
 }
 
 impl<'a> SetSiblings<'a> {
@@ -70,7 +69,7 @@ impl<'a> SetSiblings<'a> {
     }
 
     /// All replicas of a set go to one cluster: the first of them races, and the others follow it.
-    pub(super) fn keep_together(self, race: &mut ClusterRace) {
+    pub(super) fn keep_together(self, race: &mut ClusterRace, fleet: &Fleet) {
         // Most Workloads do not race, and every evaluation comes here.
         if race.clusters.is_empty() {
             return;
@@ -82,7 +81,7 @@ impl<'a> SetSiblings<'a> {
         let recorded = self.recorded(set);
         let leads = self.holding(set).all(|one| replica_of(one.object()) > own);
         match recorded {
-            Some(cluster) => race.clusters.retain(|id| self.fleet.name(*id) == cluster),
+            Some(cluster) => race.clusters.retain(|id| fleet.name(*id) == cluster),
             None if leads => {}
             None => race.clusters.clear(),
         }

@@ -49,6 +49,16 @@ pub(super) struct DispatchState {
     pub(super) nominated_at: Timestamp,
 }
 
+/// Since when something lasts, as this process has seen; `None` if it does not.
+pub(super) fn lasting_since(
+    known: &mut Option<Timestamp>,
+    lasts: bool,
+    now: Timestamp,
+) -> Option<Timestamp> {
+    *known = lasts.then(|| known.unwrap_or(now));
+    *known
+}
+
 impl DispatchState {
     /// Of a Workload that this process observes for the first time: a create may be on its way.
     pub(super) fn unknown(now: Timestamp) -> Self {
@@ -78,8 +88,7 @@ impl DispatchState {
 
     /// Until when a copy of a higher epoch may be that of a Workload which is observed late. `newer` says whether there is one.
     pub(super) fn newer_copy_until(&mut self, newer: bool, now: Timestamp) -> Option<Timestamp> {
-        let since = newer.then(|| self.newer_copy_since.unwrap_or(now));
-        self.newer_copy_since = since;
+        let since = lasting_since(&mut self.newer_copy_since, newer, now);
         since.map(|since| after(since, NEWER_COPY_GRACE))
     }
 

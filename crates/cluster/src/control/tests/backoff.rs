@@ -111,22 +111,27 @@ pub(super) fn reports(control: &mut ManagerControl) {
     control.observe(east(WorkerInput::Capacity(list(vec![report]))), NOW);
 }
 
+/// A manager with a Workload that was evicted on the worker for this reason, and may be nominated again.
+pub(super) fn evicted_on_east(reason: &str) -> ManagerControl {
+    let mut evicted = hub_workload();
+    evicted["status"]["conditions"].as_array_mut().expect("a list").push(
+        json!({"type": "Evicted", "status": "True", "reason": reason, "message": "too late"}),
+    );
+    evicted["metadata"]["annotations"] = json!({"sluice.dev/epoch": "1"});
+    let mut control = dispatching(&hub_job("20", true, &json!({})), &[evicted.clone()]);
+    connect(&mut control, vec![], vec![]);
+    reports(&mut control);
+    let step = control.decide(NOW);
+    evicted["metadata"]["annotations"] = json!({"sluice.dev/epoch": "2"});
+    evicted["metadata"]["resourceVersion"] = json!("30");
+    done(&mut control, &step, "raise-epoch", evicted, NOW);
+    control.decide(NOW);
+    control
+}
+
 #[test]
 fn a_worker_where_pods_were_not_ready_in_time_is_not_the_next_choice() {
     for (reason, excluded) in [("PodsReadyTimeout", Some("too late")), ("Preempted", None)] {
-        let mut evicted = hub_workload();
-        evicted["status"]["conditions"].as_array_mut().expect("a list").push(
-            json!({"type": "Evicted", "status": "True", "reason": reason, "message": "too late"}),
-        );
-        evicted["metadata"]["annotations"] = json!({"sluice.dev/epoch": "1"});
-        let mut control = dispatching(&hub_job("20", true, &json!({})), &[evicted.clone()]);
-        connect(&mut control, vec![], vec![]);
-        reports(&mut control);
-        let step = control.decide(NOW);
-        evicted["metadata"]["annotations"] = json!({"sluice.dev/epoch": "2"});
-        evicted["metadata"]["resourceVersion"] = json!("30");
-        done(&mut control, &step, "raise-epoch", evicted, NOW);
-        control.decide(NOW);
-        assert_eq!(left_out(&mut control).as_deref(), excluded);
+        assert_eq!(left_out(&mut evicted_on_east(reason)).as_deref(), excluded);
     }
 }

@@ -3,7 +3,7 @@
 
 use runtime::events::{EventRecord, EventType};
 
-use super::{cluster::Cluster, *};
+use super::{cluster::Cluster, lookups::settings_with, *};
 
 const JOB_SET: (&str, &str) = ("jobset.x-k8s.io/v1alpha2", "JobSet");
 const RAY_CLUSTER: (&str, &str) = ("ray.io/v1", "RayCluster");
@@ -14,12 +14,8 @@ fn kind((api_version, name): (&str, &str)) -> Kind {
 
 /// A manager of Jobs, JobSets and RayClusters.
 fn cluster() -> Cluster {
-    let mut file = Configuration::without_file(None).expect("defaults");
     let frameworks = ["batch/job", "jobset.x-k8s.io/jobset", "ray.io/raycluster"];
-    file.integrations.frameworks = frameworks.map(str::to_owned).to_vec();
-    let kinds = JobKinds::configured(&file, &Gates::default(), &Kinds::default());
-    let settings = ManagerSettings::new(&file, &Gates::default(), &kinds, false);
-    let mut cluster = Cluster::with(settings);
+    let mut cluster = Cluster::with(settings_with(&frameworks, &Gates::default()));
     for of_kind in [JOB_SET, RAY_CLUSTER] {
         let none = Change::Reset { objects: vec![], removed: vec![] };
         cluster.observe(ManagerInput::Job(kind(of_kind), none));

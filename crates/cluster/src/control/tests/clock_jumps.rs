@@ -3,12 +3,10 @@
 use jiff::{SignedDuration, ToSpan};
 
 use super::{
-    backoff::{left_out, reports},
+    backoff::{evicted_on_east, left_out},
     cluster::Cluster,
-    dispatched::{
-        connect, copies, dispatched_to_east, dispatching, done, east, hub_job, hub_workload,
-        running,
-    },
+    dispatched::{copies, dispatched_to_east, done, east, hub_job, running},
+    relisted::syncs_status,
     reports::{agent, stored, written},
     *,
 };
@@ -16,10 +14,6 @@ use super::{
 /// Jumps of the clock, forward and back.
 fn jumps() -> [SignedDuration; 2] {
     [3, -3].map(SignedDuration::from_hours)
-}
-
-fn copies_status(control: &mut ManagerControl, now: Timestamp) -> bool {
-    control.decide(now).orders.iter().any(|one| one.ticket.purpose == Purpose::SyncStatus)
 }
 
 #[test]
@@ -38,28 +32,16 @@ fn the_status_of_a_copy_is_kept_back_for_as_long() {
         let copy = Arc::new(batch_job().decode(copy).expect("a Job"));
         let change = WorkerInput::Job(batch_job(), Change::Apply(copy));
         control.observe(east(change), later(0));
-        assert!(!copies_status(&mut control, later(0)), "{by}");
-        assert!(!copies_status(&mut control, later(999)), "{by}");
-        assert!(copies_status(&mut control, later(1_000)), "{by}");
+        assert!(!syncs_status(&mut control, later(0)), "{by}");
+        assert!(!syncs_status(&mut control, later(999)), "{by}");
+        assert!(syncs_status(&mut control, later(1_000)), "{by}");
     }
 }
 
 #[test]
 fn a_worker_is_left_out_for_as_long() {
     for by in jumps() {
-        let mut evicted = hub_workload();
-        evicted["status"]["conditions"].as_array_mut().expect("a list").push(json!({
-            "type": "Evicted", "status": "True", "reason": "PodsReadyTimeout", "message": "late",
-        }));
-        evicted["metadata"]["annotations"] = json!({"sluice.dev/epoch": "1"});
-        let mut control = dispatching(&hub_job("20", true, &json!({})), &[evicted.clone()]);
-        connect(&mut control, vec![], vec![]);
-        reports(&mut control);
-        let step = control.decide(NOW);
-        evicted["metadata"]["annotations"] = json!({"sluice.dev/epoch": "2"});
-        evicted["metadata"]["resourceVersion"] = json!("30");
-        done(&mut control, &step, "raise-epoch", evicted, NOW);
-        control.decide(NOW);
+        let mut control = evicted_on_east("PodsReadyTimeout");
         control.clock_jumped(by);
         let mut is_left_out = |seconds: i64| {
             control.core.ctx.now = NOW + by + SignedDuration::from_secs(seconds);

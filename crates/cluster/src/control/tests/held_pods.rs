@@ -1,6 +1,6 @@
 //! Pods that a parent holds and a managed pod controls: executors of a Spark driver.
 
-use super::{cluster::Cluster, *};
+use super::{cluster::Cluster, lookups::settings_with, *};
 
 fn pod_kind() -> Kind {
     ::jobs::pods::kind().clone()
@@ -39,10 +39,7 @@ fn executor(name: &str, labels: &Value, annotations: &Value) -> Arc<JobObject> {
 
 /// Workloads of a driver and these pods, without the end of the name that is a hash.
 fn workloads_of(executors: Vec<Arc<JobObject>>) -> Vec<String> {
-    let mut file = Configuration::without_file(None).expect("defaults");
-    file.integrations.frameworks = vec!["pod".to_owned()];
-    let kinds = JobKinds::configured(&file, &Gates::default(), &Kinds::default());
-    let mut cluster = Cluster::with(ManagerSettings::new(&file, &Gates::default(), &kinds, false));
+    let mut cluster = Cluster::with(settings_with(&["pod"], &Gates::default()));
     let mut objects = vec![pod("driver", &json!({}))];
     objects.extend(executors);
     let all = Change::Reset { objects, removed: vec![] };

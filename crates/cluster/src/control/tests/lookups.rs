@@ -90,10 +90,15 @@ fn manager(names: &[&str]) -> ManagerControl {
 
 /// The settings of a manager with one integration.
 pub(super) fn settings_of(kind: &Kind) -> ManagerSettings {
+    settings_with(&[kind.framework()], &Gates::default())
+}
+
+/// The settings of a manager with these integrations.
+pub(super) fn settings_with(frameworks: &[&str], gates: &Gates) -> ManagerSettings {
     let mut file = Configuration::without_file(None).expect("defaults");
-    file.integrations.frameworks = vec![kind.framework().to_owned()];
-    let kinds = JobKinds::configured(&file, &Gates::default(), &Kinds::default());
-    ManagerSettings::new(&file, &Gates::default(), &kinds, false)
+    file.integrations.frameworks = frameworks.iter().map(|one| (*one).to_owned()).collect();
+    let kinds = JobKinds::configured(&file, gates, &Kinds::default());
+    ManagerSettings::new(&file, gates, &kinds, false)
 }
 
 /// A manager that has observed a Workload, its job, and the one object that the job is rendered from.

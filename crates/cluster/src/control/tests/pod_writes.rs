@@ -1,14 +1,11 @@
 //! Every write in the life of a plain pod in one cluster. Its creation is one more, by the user.
 
-use super::{cluster::Cluster, workloads_of_groups::pod_kind, *};
+use super::{cluster::Cluster, lookups::settings_with, workloads_of_groups::pod_kind, *};
 
 const OF_QUEUES: [Purpose; 2] = [Purpose::ClusterQueueStatus, Purpose::LocalQueueStatus];
 
 fn cluster(gates: &Gates) -> Cluster {
-    let mut file = Configuration::without_file(None).expect("defaults");
-    file.integrations.frameworks = vec!["pod".to_owned()];
-    let kinds = JobKinds::configured(&file, gates, &Kinds::default());
-    let mut cluster = Cluster::with(ManagerSettings::new(&file, gates, &kinds, false));
+    let mut cluster = Cluster::with(settings_with(&["pod"], gates));
     let none = Change::Reset { objects: vec![], removed: vec![] };
     cluster.observe(ManagerInput::Job(pod_kind(), none));
     cluster

@@ -30,8 +30,8 @@ fn copies_at(version: &str) -> (Value, Value) {
 }
 
 /// Whether the status of the copy is written to the Job.
-fn syncs_status(control: &mut ManagerControl) -> bool {
-    let step = control.decide(NOW);
+pub(super) fn syncs_status(control: &mut ManagerControl, now: Timestamp) -> bool {
+    let step = control.decide(now);
     step.orders.iter().any(|order| order.ticket.purpose == Purpose::SyncStatus)
 }
 
@@ -46,7 +46,7 @@ fn a_worker_is_followed_further_when_its_versions_went_back() {
         "conditions": [{"type": "Complete", "status": "True"}],
     });
     connect(&mut control, vec![clone], vec![copy]);
-    assert!(syncs_status(&mut control));
+    assert!(syncs_status(&mut control, NOW));
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn within_one_connection_an_older_version_is_ignored() {
     copy["status"] = json!({"conditions": [{"type": "Complete", "status": "True"}]});
     let copy = Arc::new(batch_job().decode(copy).expect("a Job"));
     control.observe(east(WorkerInput::Job(batch_job(), Change::Apply(copy))), NOW);
-    assert!(!syncs_status(&mut control));
+    assert!(!syncs_status(&mut control, NOW));
 }
 
 #[test]

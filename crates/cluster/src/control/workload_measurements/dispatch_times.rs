@@ -4,8 +4,6 @@
 //! further nominations are. Observed times count, since those of conditions are whole seconds. A nomination that was made before this
 //! process observed the Workload has no time.
 
-use std::time::Duration;
-
 use crds::{
     meta::is_true,
     names::conditions::{ADMITTED, QUOTA_RESERVED},
@@ -14,6 +12,7 @@ use crds::{
 use jiff::Timestamp;
 use runtime::watch::Key;
 
+use super::transitions::elapsed;
 use crate::control::{key_map::KeyMap, measurement::Measurement, workloads::WorkloadChange};
 
 /// When a cluster was nominated for Workloads that are not admitted yet.
@@ -38,7 +37,7 @@ impl DispatchTimes {
         if is(workload, ADMITTED) {
             let since = self.nominated.remove(key)?;
             let cluster_queue = workload.status.admission.as_ref()?.cluster_queue.clone();
-            let took = Duration::try_from(now.duration_since(since)).unwrap_or_default();
+            let took = elapsed(Some(since), now);
             return Some(Measurement::DispatchTook { cluster_queue, took });
         }
         let before = change.before.as_deref();

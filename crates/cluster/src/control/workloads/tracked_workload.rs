@@ -19,10 +19,7 @@ use super::{
     reason_period::ReasonPeriod,
     transition::{PendingMessage, PendingTransitions, Transition},
 };
-use crate::control::{
-    outbox::{Stamp, Tracked},
-    time::moved,
-};
+use crate::control::outbox::{Stamp, Tracked};
 
 /// One Workload with its phase and pending transitions.
 #[derive(Debug)]
@@ -102,10 +99,7 @@ impl TrackedWorkload {
     /// The clock jumped: its reason is written when it would have been.
     pub(super) fn clock_jumped(&mut self, by: SignedDuration) {
         self.reason_period.clock_jumped(by);
-        if let Some(pending) = self.transitions.pending_message().cloned() {
-            let not_before = moved(pending.not_before, by);
-            self.propose(Transition::Wait(PendingMessage { not_before, ..pending }));
-        }
+        self.transitions.clock_jumped(by);
     }
 
     /// Whether a reason follows from an object: a spec that the last one was not about, gates, or queues. Others change with every pod of a

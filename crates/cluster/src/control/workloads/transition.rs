@@ -7,10 +7,11 @@ use crds::{
 use dispatch::RunTime;
 use engine::PreemptionReason;
 use index::status::PodSetTopology;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use runtime::events::Regarding;
 
 use super::phase::WorkloadPhase;
+use crate::control::time::moved;
 
 /// One transition. At most one of each kind is pending.
 #[derive(Clone, Debug, PartialEq)]
@@ -199,6 +200,15 @@ impl PendingTransitions {
             Transition::Wait(pending) => Some(pending),
             _ => None,
         })
+    }
+
+    /// The clock jumped: a reason is written when it would have been.
+    pub(super) fn clock_jumped(&mut self, by: SignedDuration) {
+        for one in &mut self.0 {
+            if let Transition::Wait(pending) = one {
+                pending.not_before = moved(pending.not_before, by);
+            }
+        }
     }
 
     pub(crate) fn eviction(&self) -> Option<&EvictionRequest> {
