@@ -49,6 +49,12 @@ impl TextFile {
         self.path.ends_with("tests.rs") || self.path.iter().any(test)
     }
 
+    /// Whether the file is Rust and no test.
+    #[must_use]
+    pub fn is_product(&self) -> bool {
+        self.is_rust() && !self.is_test()
+    }
+
     /// The text without a block `#[cfg(test)] mod tests { … }` at its end. A line `mod tests;` does not end the text.
     #[must_use]
     pub fn product(&self) -> &str {
@@ -60,6 +66,24 @@ impl TextFile {
 pub(crate) fn product(text: &str) -> &str {
     let block = text.find("#[cfg(test)]\nmod tests {");
     block.map_or(text, |at| text.get(..at).unwrap_or(text))
+}
+
+/// The lines for which this holds, each behind its place.
+pub(crate) fn lines_that<'a>(
+    files: impl Iterator<Item = &'a TextFile>,
+    holds: impl Fn(&str) -> bool,
+) -> Vec<String> {
+    let lines = files.flat_map(|file| file.text.lines().enumerate().map(move |line| (file, line)));
+    lines
+        .filter(|(_, (_, line))| holds(line))
+        .map(|(file, (at, line))| format!("{}:{}: {}", file.path.display(), at + 1, line.trim()))
+        .collect()
+}
+
+/// The identifier with which a text begins.
+pub(crate) fn identifier(text: &str) -> Option<&str> {
+    let name = text.split(|one: char| !one.is_alphanumeric() && one != '_').next();
+    name.filter(|name| !name.is_empty())
 }
 
 /// All text files below the root, sorted by path. Folders `target` and those that begin with a dot are left out.

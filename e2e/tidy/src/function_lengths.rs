@@ -2,7 +2,10 @@
 //!
 //! Test code is left out. The end is the first closing brace with the indentation of the `fn`, as rustfmt writes it.
 
-use crate::{files::TextFile, ratchet::Measure};
+use crate::{
+    files::{self, TextFile},
+    ratchet::Measure,
+};
 
 /// The most lines of a function.
 const LIMIT: usize = 60;
@@ -10,7 +13,7 @@ const LIMIT: usize = 60;
 /// The lines of every function that is too long.
 #[must_use]
 pub fn measures(files: &[TextFile]) -> Vec<Measure> {
-    let product = files.iter().filter(|file| file.is_rust() && !file.is_test());
+    let product = files.iter().filter(|file| file.is_product());
     let functions = product.flat_map(|file| {
         functions(file.product()).into_iter().map(move |function| (file, function))
     });
@@ -56,8 +59,7 @@ fn declared_function(line: &str) -> Option<&str> {
     if !before.split_whitespace().all(is_modifier) {
         return None;
     }
-    let name = after.split(|one: char| !one.is_alphanumeric() && one != '_').next();
-    name.filter(|name| !name.is_empty())
+    files::identifier(after)
 }
 
 /// The number of lines of the function that begins with these lines; `None` without a body.

@@ -1,6 +1,6 @@
 //! Home-made words in comments and names: Kueue and Kubernetes have words for what these mean, or English has plainer ones.
 
-use crate::files::TextFile;
+use crate::files::{self, TextFile};
 
 /// The words, in lower case.
 const HOME_MADE: &[&str] = &["anew", "books", "parked", "patience", "picture"];
@@ -14,12 +14,7 @@ const MODIFIERS: &[&str] = &["C", "async", "extern", "mut", "pub", "unsafe"];
 /// Lines of Rust files with such a word in a comment or in a name that they declare.
 #[must_use]
 pub fn found(files: &[TextFile]) -> Vec<String> {
-    let files = files.iter().filter(|file| file.is_rust());
-    let lines = files.flat_map(|file| file.text.lines().enumerate().map(move |line| (file, line)));
-    lines
-        .filter(|(_, (_, line))| has_home_made(line))
-        .map(|(file, (at, line))| format!("{}:{}: {}", file.path.display(), at + 1, line.trim()))
-        .collect()
+    files::lines_that(files.iter().filter(|file| file.is_rust()), has_home_made)
 }
 
 fn has_home_made(line: &str) -> bool {

@@ -14,7 +14,7 @@ const LIMIT: usize = 4;
 #[must_use]
 pub fn measures(files: &[TextFile]) -> Vec<Measure> {
     let mut places: BTreeMap<(String, String), BTreeSet<String>> = BTreeMap::new();
-    for file in files.iter().filter(|file| file.is_rust() && !file.is_test()) {
+    for file in files.iter().filter(|file| file.is_product()) {
         let path = file.path.display().to_string();
         // Two crates may have types of one name in tests of each other; the crate is the folder above `src`.
         let folder = path.split("/src/").next().unwrap_or_default().to_owned();

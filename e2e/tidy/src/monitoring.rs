@@ -91,7 +91,7 @@ fn exists(metric: &str, files: &[TextFile]) -> bool {
     let literal = format!("\"{name}\"");
     let defines = |file: &&TextFile| {
         let registers = file.text.contains(".register(") || file.path == Path::new(FAMILIES);
-        file.is_rust() && !file.is_test() && registers && file.product().contains(&literal)
+        file.is_product() && registers && file.product().contains(&literal)
     };
     files.iter().any(|file| defines(&file))
 }

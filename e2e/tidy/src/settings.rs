@@ -38,7 +38,7 @@ fn problem(
         return (!read).then(|| format!("{TABLE}: {note} does not read {name}"));
     }
     let reads = |file: &&TextFile| {
-        let product = file.is_rust() && !file.is_test() && !file.path.starts_with(DEFINITIONS);
+        let product = file.is_product() && !file.path.starts_with(DEFINITIONS);
         product && has_word(file.product(), &word)
     };
     // What the engine obeys is no effect as long as nothing reaches it.

@@ -2,7 +2,7 @@
 
 use std::{fs, path::PathBuf};
 
-use crate::files::TextFile;
+use crate::files::{self, TextFile};
 
 /// The most lines of a file, its test module aside.
 const MOST_LINES: usize = 600;
@@ -28,7 +28,7 @@ const PURE: &[&str] = &[
 /// Product files that are too long. A module behind a line `mod tests;` does not end the count.
 #[must_use]
 pub fn too_long(files: &[TextFile]) -> Vec<String> {
-    let product = files.iter().filter(|file| file.is_rust() && !file.is_test());
+    let product = files.iter().filter(|file| file.is_product());
     let lengths = product.map(|file| (file, file.product().lines().count()));
     let long = lengths.filter(|(_, lines)| *lines > MOST_LINES);
     long.map(|(file, lines)| format!("{}: {lines} lines", file.path.display())).collect()
@@ -67,12 +67,7 @@ pub fn impure(files: &[TextFile]) -> Vec<String> {
     let pure: Vec<PathBuf> = PURE.iter().map(|room| PathBuf::from(room).join("src")).collect();
     let files = files.iter().filter(|file| file.is_rust());
     let files = files.filter(|file| pure.iter().any(|room| file.path.starts_with(room)));
-    let lines = files.flat_map(|file| file.text.lines().enumerate().map(move |line| (file, line)));
-    let impure =
-        lines.filter(|(_, (_, line))| is_impure(line.split("//").next().unwrap_or_default()));
-    impure
-        .map(|(file, (at, line))| format!("{}:{}: {}", file.path.display(), at + 1, line.trim()))
-        .collect()
+    files::lines_that(files, |line| is_impure(line.split("//").next().unwrap_or_default()))
 }
 
 /// Compares whole words: a function may be named `awaits`.

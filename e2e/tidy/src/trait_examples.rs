@@ -2,12 +2,12 @@
 //!
 //! A trait that is not public needs none. Test code is left out.
 
-use crate::files::TextFile;
+use crate::files::{self, TextFile};
 
 /// Public traits without an example.
 #[must_use]
 pub fn missing(files: &[TextFile]) -> Vec<String> {
-    let product = files.iter().filter(|file| file.is_rust() && !file.is_test());
+    let product = files.iter().filter(|file| file.is_product());
     let missing = product.flat_map(|file| {
         let names = without_example(file.product()).into_iter();
         names.map(|name| format!("{}: trait {name}", file.path.display()))
@@ -32,7 +32,7 @@ fn without_example(text: &str) -> Vec<&str> {
 fn public_trait(line: &str) -> Option<&str> {
     let rest = line.strip_prefix("pub ")?;
     let rest = rest.strip_prefix("unsafe ").unwrap_or(rest).strip_prefix("trait ")?;
-    rest.split(|one: char| !one.is_alphanumeric() && one != '_').next()
+    files::identifier(rest)
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ const LIMIT: usize = 1;
 #[must_use]
 pub fn measures(files: &[TextFile]) -> Vec<Measure> {
     let mut meanings: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
-    for file in files.iter().filter(|file| file.is_rust() && !file.is_test()) {
+    for file in files.iter().filter(|file| file.is_product()) {
         for name in file.product().lines().filter_map(declared) {
             meanings.entry(name).or_default().insert(meaning(&file.path));
         }
