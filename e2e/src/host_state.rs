@@ -15,7 +15,7 @@ const FILES: [&str; 3] =
 const PASSING: Duration = Duration::from_secs(5);
 
 /// Between two looks.
-const LOOK_AGAIN: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// A line per interface: its name, a colon and counters.
 const INTERFACES: &str = "/proc/net/dev";
@@ -53,7 +53,7 @@ impl HostState {
             if compared.is_ok() || begun.elapsed() >= time {
                 return compared;
             }
-            std::thread::sleep(LOOK_AGAIN);
+            std::thread::sleep(POLL_INTERVAL);
         }
     }
 

@@ -17,6 +17,7 @@
 //! | [`program_image`] | images of manager and agent for tests |
 //! | [`replays`] | recorded requests against a fresh control plane |
 //! | [`trace_replays`] | recorded lives of jobs against a complete installation |
+//! | [`usage`] | CPU time and resident memory of a process |
 //! | [`waits`] | what many tests wait for |
 //! | `listed_pods` | the pods of a Workload as the manager lists them |
 
@@ -36,4 +37,5 @@ pub mod objects;
 pub mod program_image;
 pub mod replays;
 pub mod trace_replays;
+pub mod usage;
 pub mod waits;

@@ -4,7 +4,10 @@ use anyhow::Result;
 use crds::v1alpha1::{ClusterCapacity, NodeClass};
 use crds::v1beta2::ClusterQueue;
 use harness::{Cluster, NodeSpec, annotation};
-use k8s_openapi::api::{batch::v1::Job, core::v1::Taint};
+use k8s_openapi::api::{
+    batch::v1::{Job, JobCondition},
+    core::v1::Taint,
+};
 use kube::Api;
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
@@ -98,8 +101,14 @@ pub const LONG: u32 = 3600;
 
 /// Whether a condition of a Job is true, such as `Complete`.
 pub fn job_is(job: &Job, condition: &str) -> bool {
+    job_condition(job, condition).is_some()
+}
+
+/// A condition of a Job that is true.
+#[must_use]
+pub fn job_condition<'a>(job: &'a Job, condition: &str) -> Option<&'a JobCondition> {
     let mut conditions = job.status.iter().flat_map(|status| status.conditions.iter().flatten());
-    conditions.any(|one| one.type_ == condition && one.status == "True")
+    conditions.find(|one| one.type_ == condition && one.status == "True")
 }
 
 /// A Job with this number of pods, each with this cpu request and run time in seconds.

@@ -3,15 +3,21 @@
 use std::{convert::Infallible, time::Duration};
 
 use anyhow::{Context, Result};
-use crds::v1beta2::Workload;
+use crds::{names::LEADER_LEASE, v1beta2::Workload};
 use futures::future::select_all;
 use harness::{Cluster, Follow, annotation};
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::{
+    batch::v1::{Job, JobCondition},
+    coordination::v1::Lease,
+    core::v1::Pod,
+};
 use kube::{
     Api, ResourceExt,
     api::{Patch, PatchParams},
 };
 use serde_json::json;
+
+use crate::{installation::NAMESPACE, objects};
 
 /// The status of an answer about an object that is gone.
 const NOT_FOUND: u16 = 404;
@@ -31,6 +37,69 @@ pub async fn until_workload(
     let what = format!("the Workload of {job} {what}");
     let all = cluster.until_all(&cluster.api(namespace), "", &what, within, found).await?;
     all.iter().find(of_job).cloned().with_context(|| format!("no Workload of {job}"))
+}
+
+/// A Job, once it has the condition with which it ends, and the condition.
+///
+/// # Errors
+/// If it has not in time.
+pub async fn until_job_ended(
+    (cluster, namespace): (&Cluster, &str),
+    (job, end): (&str, &str),
+    within: Duration,
+) -> Result<(Job, JobCondition)> {
+    let ended = |job: &Job| objects::job_is(job, end);
+    let what = format!("is {end}");
+    let ended = cluster.until(&cluster.api(namespace), job, &what, within, ended).await?;
+    let condition = objects::job_condition(&ended, end).cloned();
+    let condition = condition.with_context(|| format!("{job} has no condition {end}"))?;
+    Ok((ended, condition))
+}
+
+/// Waits until a cluster has no pod in a namespace.
+///
+/// # Errors
+/// If it has one when the time is over.
+pub async fn until_no_pod_is_left(
+    cluster: &Cluster,
+    namespace: &str,
+    within: Duration,
+) -> Result<()> {
+    let pods: Api<Pod> = cluster.api(namespace);
+    cluster.until_all(&pods, "", "no pod is left", within, <[Pod]>::is_empty).await?;
+    Ok(())
+}
+
+/// Waits until a cluster has no Job and then no clone in a namespace, each for so long.
+///
+/// # Errors
+/// If it has one when the time is over.
+pub async fn until_no_job_is_left(
+    cluster: &Cluster,
+    namespace: &str,
+    within: Duration,
+) -> Result<()> {
+    let jobs: Api<Job> = cluster.api(namespace);
+    cluster.until_all(&jobs, "", "no job is left", within, <[Job]>::is_empty).await?;
+    let clones: Api<Workload> = cluster.api(namespace);
+    cluster.until_all(&clones, "", "no clone is left", within, <[Workload]>::is_empty).await?;
+    Ok(())
+}
+
+/// Waits until another process than `before` leads. Returns its identity.
+///
+/// # Errors
+/// If none does in time.
+pub async fn until_led_by_another(hub: &Cluster, before: &str, within: Duration) -> Result<String> {
+    let leases: Api<Lease> = hub.api(NAMESPACE);
+    let other = |lease: &Lease| ![before, ""].contains(&holder(lease));
+    let lease = hub.until(&leases, LEADER_LEASE, "has another holder", within, other).await?;
+    Ok(holder(&lease).to_owned())
+}
+
+fn holder(lease: &Lease) -> &str {
+    let spec = lease.spec.as_ref();
+    spec.and_then(|spec| spec.holder_identity.as_deref()).unwrap_or_default()
 }
 
 /// Waits for `outcome` while the pods of a job on these clusters end, each soon after its start or when it is seen.

@@ -5,12 +5,13 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use axum::body::Bytes;
 use serde_json::Value;
 use tokio::sync::watch;
 
 use super::{
     object::{self, DoubleRefusal, StoredText, WrittenObject},
-    resource::{DoubleEvent, ResourceObjects},
+    resource::{DoubleEvent, RepeatedChange, ResourceObjects},
 };
 
 /// A cluster. Resources are named `GROUP/PLURAL`, objects `NAMESPACE/NAME`.
@@ -20,8 +21,6 @@ pub struct DoubleCluster {
     /// Empty for every resource.
     served: BTreeSet<Box<str>>,
     objects: Mutex<DoubleObjects>,
-    /// Open watches of clients of the server, by resource.
-    watches: Mutex<BTreeMap<Box<str>, usize>>,
 }
 
 #[derive(Debug, Default)]
@@ -45,7 +44,7 @@ pub struct DoubleFollow {
 impl DoubleCluster {
     pub(super) fn new(name: &str, served: &[&str]) -> Self {
         let served = served.iter().map(|one| Box::from(*one)).collect();
-        Self { name: name.into(), served, objects: Mutex::default(), watches: Mutex::default() }
+        Self { name: name.into(), served, objects: Mutex::default() }
     }
 
     /// Its name.
@@ -62,43 +61,41 @@ impl DoubleCluster {
         self.objects.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Creates an object.
+    /// Creates an object. Returns its text.
     ///
     /// # Errors
     /// If it exists.
-    pub fn create(&self, resource: &str, object: Value) -> Result<Value, DoubleRefusal> {
-        let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
-        let key = format!("{}/{}", text("namespace"), text("name"));
+    pub fn create(&self, resource: &str, object: Value) -> Result<Bytes, DoubleRefusal> {
+        let key = object::key(&object);
         let mut objects = self.lock();
         objects.version += 1;
         let version = objects.version;
-        let uid = format!("00000000-0000-4000-8000-{version:012x}");
         let of_resource = objects.resources.entry(resource.into()).or_default();
         if of_resource.objects.contains_key(key.as_str()) {
             return Err(DoubleRefusal::AlreadyExists);
         }
-        let uid = format!("{}-{uid}", self.name);
+        let uid = format!("{}-00000000-0000-4000-8000-{version:012x}", self.name);
         let object = Arc::new(StoredText::new(object::created(object, &uid)?, version));
         of_resource.put(&key, Arc::clone(&object));
         drop(objects);
-        Ok(object.value())
+        Ok(object.text.clone())
     }
 
-    /// Merges a patch into an object.
+    /// Merges a patch into an object. Returns its text.
     ///
     /// # Errors
     /// If it does not exist, or a precondition does not hold.
-    pub fn merge(&self, resource: &str, key: &str, patch: Value) -> Result<Value, DoubleRefusal> {
+    pub fn merge(&self, resource: &str, key: &str, patch: Value) -> Result<Bytes, DoubleRefusal> {
         self.write(resource, key, |before| object::merged(before, patch))
     }
 
-    /// Deletes an object, with the preconditions of a request.
+    /// Deletes an object, with the preconditions of a request. Returns its text.
     pub(super) fn delete(
         &self,
         resource: &str,
         key: &str,
         preconditions: &Value,
-    ) -> Result<Value, DoubleRefusal> {
+    ) -> Result<Bytes, DoubleRefusal> {
         self.write(resource, key, |before| object::deleted(before, preconditions))
     }
 
@@ -107,13 +104,13 @@ impl DoubleCluster {
         resource: &str,
         key: &str,
         write: impl FnOnce(&Value) -> Result<WrittenObject, DoubleRefusal>,
-    ) -> Result<Value, DoubleRefusal> {
+    ) -> Result<Bytes, DoubleRefusal> {
         let mut objects = self.lock();
         let next = objects.version + 1;
         let of_resource = objects.resources.get_mut(resource).ok_or(DoubleRefusal::NotFound)?;
-        let before = of_resource.objects.get(key).ok_or(DoubleRefusal::NotFound)?.value();
-        let stored = match write(&before)? {
-            WrittenObject::Same => return Ok(before),
+        let former = Arc::clone(of_resource.objects.get(key).ok_or(DoubleRefusal::NotFound)?);
+        let stored = match write(&former.value())? {
+            WrittenObject::Same => return Ok(former.text.clone()),
             WrittenObject::Changed(after) => {
                 let stored = Arc::new(StoredText::new(after, next));
                 of_resource.put(key, Arc::clone(&stored));
@@ -127,16 +124,18 @@ impl DoubleCluster {
         };
         objects.version = next;
         drop(objects);
-        Ok(stored.value())
+        Ok(stored.text.clone())
     }
 
     /// An object.
     #[must_use]
     pub fn get(&self, resource: &str, key: &str) -> Option<Value> {
-        let objects = self.lock();
-        let stored = objects.resources.get(resource)?.objects.get(key)?.clone();
-        drop(objects);
-        Some(stored.value())
+        Some(self.stored(resource, key)?.value())
+    }
+
+    /// An object as it is stored.
+    pub(super) fn stored(&self, resource: &str, key: &str) -> Option<Arc<StoredText>> {
+        self.lock().resources.get(resource)?.objects.get(key).cloned()
     }
 
     /// The names of the objects of a resource.
@@ -150,8 +149,17 @@ impl DoubleCluster {
     /// Follows a resource from now on.
     #[must_use]
     pub fn follow(self: &Arc<Self>, resource: &str) -> DoubleFollow {
+        self.follow_after(resource, None)
+    }
+
+    /// Follows a resource from this version on, or from now on.
+    pub(super) fn follow_after(
+        self: &Arc<Self>,
+        resource: &str,
+        version: Option<u64>,
+    ) -> DoubleFollow {
         let mut objects = self.lock();
-        let version = objects.version;
+        let version = version.unwrap_or(objects.version);
         let newest = objects.resources.entry(resource.into()).or_default().subscribe();
         drop(objects);
         DoubleFollow { cluster: Arc::clone(self), resource: resource.into(), version, newest }
@@ -160,13 +168,12 @@ impl DoubleCluster {
     /// The watches of a resource that are open.
     #[must_use]
     pub fn open_watches(&self, resource: &str) -> usize {
-        let watches = self.watches.lock().unwrap_or_else(PoisonError::into_inner);
-        watches.get(resource).copied().unwrap_or_default()
+        self.lock().resources.get(resource).map_or(0, |all| all.open_watches)
     }
 
     pub(super) fn count_watch(&self, resource: &str, count: impl FnOnce(&mut usize)) {
-        let mut watches = self.watches.lock().unwrap_or_else(PoisonError::into_inner);
-        count(watches.entry(resource.into()).or_default());
+        let mut objects = self.lock();
+        count(&mut objects.resources.entry(resource.into()).or_default().open_watches);
     }
 }
 
@@ -176,10 +183,21 @@ impl DoubleFollow {
     /// # Errors
     /// If more was changed than is kept.
     pub async fn next(&mut self) -> Result<Vec<DoubleChange>, DoubleRefusal> {
+        let changes = self.next_logged().await?.into_iter().map(|change| {
+            let value = change.object.value();
+            let key = object::key(&value).into();
+            (key, (change.event != DoubleEvent::Deleted).then_some(value))
+        });
+        Ok(changes.collect())
+    }
+
+    /// The same as they are logged.
+    pub(super) async fn next_logged(&mut self) -> Result<Vec<RepeatedChange>, DoubleRefusal> {
         loop {
             self.newest.borrow_and_update();
-            let changes = self.changes()?;
-            if !changes.is_empty() {
+            let changes = self.logged()?;
+            if let Some(last) = changes.last() {
+                self.version = last.object.version;
                 return Ok(changes);
             }
             // The sender lives as long as the cluster.
@@ -187,18 +205,10 @@ impl DoubleFollow {
         }
     }
 
-    fn changes(&mut self) -> Result<Vec<DoubleChange>, DoubleRefusal> {
+    /// The changes that are logged already. They remain the next ones.
+    pub(super) fn logged(&self) -> Result<Vec<RepeatedChange>, DoubleRefusal> {
         let objects = self.cluster.lock();
         let of_resource = objects.resources.get(&self.resource).ok_or(DoubleRefusal::NotServed)?;
-        let logged: Vec<_> = of_resource.since(self.version)?.cloned().collect();
-        drop(objects);
-        self.version = logged.last().map_or(self.version, |change| change.object.version);
-        let changed = logged.into_iter().map(|change| {
-            let value = change.object.value();
-            let text = |field: &str| value["metadata"][field].as_str().unwrap_or_default();
-            let key = format!("{}/{}", text("namespace"), text("name")).into();
-            (key, (change.event != DoubleEvent::Deleted).then_some(value))
-        });
-        Ok(changed.collect())
+        Ok(of_resource.since(self.version)?.cloned().collect())
     }
 }

@@ -47,6 +47,7 @@ use tokio::net::TcpListener;
 
 pub use cluster::{DoubleChange, DoubleCluster, DoubleFollow};
 pub use object::DoubleRefusal;
+pub(crate) use object::now;
 
 /// Connections of all clients: a manager has three to each cluster.
 const CONNECTIONS: usize = 16_384;

@@ -7,6 +7,9 @@ use k8s_openapi::jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 
+/// Fields of metadata that a write may demand.
+const PRECONDITIONS: [&str; 2] = ["uid", "resourceVersion"];
+
 /// Why a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DoubleRefusal {
@@ -88,6 +91,12 @@ fn labels(object: &Value) -> BTreeMap<Box<str>, Box<str>> {
     labels.into_iter().flatten().map(|(key, value)| (key.as_str().into(), text(value))).collect()
 }
 
+/// The name of an object within its resource, `NAMESPACE/NAME`.
+pub(super) fn key(object: &Value) -> String {
+    let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
+    format!("{}/{}", text("namespace"), text("name"))
+}
+
 /// A new object, as an API server completes its metadata.
 pub(super) fn created(mut object: Value, uid: &str) -> Result<Value, DoubleRefusal> {
     if !object["metadata"].is_object() {
@@ -101,17 +110,22 @@ pub(super) fn created(mut object: Value, uid: &str) -> Result<Value, DoubleRefus
 }
 
 /// The time as objects have it, in whole seconds.
-pub(super) fn now() -> String {
+pub(crate) fn now() -> String {
     let seconds = Timestamp::from_second(Timestamp::now().as_second());
     seconds.map(|time| time.to_string()).unwrap_or_default()
 }
 
+/// Whether an object has this value of a field of its metadata; null demands nothing.
+fn holds(object: &Value, field: &str, wanted: &Value) -> bool {
+    wanted.is_null() || *wanted == object["metadata"][field]
+}
+
 /// Merges a patch into an object. A version or a uid in the patch is a precondition.
 pub(super) fn merged(before: &Value, mut patch: Value) -> Result<WrittenObject, DoubleRefusal> {
-    for field in ["uid", "resourceVersion"] {
+    for field in PRECONDITIONS {
         let metadata = patch.get_mut("metadata").and_then(Value::as_object_mut);
         let wanted = metadata.and_then(|metadata| metadata.remove(field));
-        if wanted.is_some_and(|wanted| !wanted.is_null() && wanted != before["metadata"][field]) {
+        if wanted.is_some_and(|wanted| !holds(before, field, &wanted)) {
             return Err(DoubleRefusal::Conflict);
         }
     }
@@ -125,11 +139,8 @@ pub(super) fn deleted(
     before: &Value,
     preconditions: &Value,
 ) -> Result<WrittenObject, DoubleRefusal> {
-    for field in ["uid", "resourceVersion"] {
-        let wanted = &preconditions[field];
-        if !wanted.is_null() && *wanted != before["metadata"][field] {
-            return Err(DoubleRefusal::Conflict);
-        }
+    if !PRECONDITIONS.iter().all(|field| holds(before, field, &preconditions[*field])) {
+        return Err(DoubleRefusal::Conflict);
     }
     let mut after = before.clone();
     if after["metadata"]["deletionTimestamp"].is_null() {

@@ -146,11 +146,7 @@ fn get(
     path: &RequestPath,
     headers: &HeaderMap,
 ) -> Result<Response, DoubleRefusal> {
-    let objects = cluster.lock();
-    let of_resource = objects.resources.get(path.resource.as_str());
-    let stored = of_resource.and_then(|all| all.objects.get(path.key().as_str())).cloned();
-    drop(objects);
-    let stored = stored.ok_or(DoubleRefusal::NotFound)?;
+    let stored = cluster.stored(&path.resource, &path.key()).ok_or(DoubleRefusal::NotFound)?;
     let text = if is_partial(headers) { stored.metadata() } else { stored.text.clone() };
     Ok(answer::object_text(text))
 }
@@ -216,5 +212,5 @@ fn write(
         Method::DELETE => cluster.delete(resource, &key, &object["preconditions"])?,
         _ => return Err(DoubleRefusal::Invalid),
     };
-    Ok(answer::object(&written))
+    Ok(answer::object_text(written))
 }

@@ -48,12 +48,14 @@ pub(super) struct ResourceObjects {
     forgotten: u64,
     /// Wakes watches, with the version of the newest change.
     newest: watch::Sender<u64>,
+    /// Watches of clients of the server.
+    pub(super) open_watches: usize,
 }
 
 impl Default for ResourceObjects {
     fn default() -> Self {
         let (objects, changes) = (BTreeMap::new(), VecDeque::new());
-        Self { objects, changes, forgotten: 0, newest: watch::Sender::new(0) }
+        Self { objects, changes, forgotten: 0, newest: watch::Sender::new(0), open_watches: 0 }
     }
 }
 

@@ -56,6 +56,7 @@ async fn a_watch_repeats_the_changes_after_its_version() {
     let east = double.add("east", &[]);
     let object = |name: &str| serde_json::to_value(map(name, &json!({"l": "v"}))).expect("JSON");
     let first = east.create(RESOURCE, object("a")).expect("created");
+    let first: Value = serde_json::from_slice(&first).expect("JSON");
     let version = first["metadata"]["resourceVersion"].as_str().expect("a version").to_owned();
     east.create(RESOURCE, object("b")).expect("created");
     let maps: Api<ConfigMap> = Api::all(client(&double, "east").await);

@@ -4,12 +4,14 @@ use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use axum::body::Bytes;
 use futures::{Stream, stream};
-use tokio::{
-    sync::watch,
-    time::{Instant, timeout_at},
-};
+use tokio::time::{Instant, timeout_at};
 
-use super::{cluster::DoubleCluster, object::DoubleRefusal, request::Selection};
+use super::{
+    cluster::{DoubleCluster, DoubleFollow},
+    object::DoubleRefusal,
+    request::Selection,
+    resource::RepeatedChange,
+};
 
 /// How long a watch lasts that asks for no time.
 const LASTS: Duration = Duration::from_secs(1800);
@@ -18,8 +20,7 @@ const LASTS: Duration = Duration::from_secs(1800);
 struct OpenWatch {
     cluster: Arc<DoubleCluster>,
     selection: Selection,
-    version: u64,
-    newest: watch::Receiver<u64>,
+    follow: DoubleFollow,
     ends: Instant,
 }
 
@@ -34,16 +35,12 @@ pub(super) fn events(
     cluster: &Arc<DoubleCluster>,
     selection: Selection,
 ) -> Result<impl Stream<Item = Result<Bytes, Infallible>> + use<>, DoubleRefusal> {
-    let mut objects = cluster.lock();
-    let version = selection.version.unwrap_or(objects.version);
-    let of_resource = objects.resources.entry(selection.resource.as_str().into()).or_default();
+    let follow = cluster.follow_after(&selection.resource, selection.version);
     // Refused now, and not within the stream.
-    of_resource.since(version).map(drop)?;
-    let newest = of_resource.subscribe();
-    drop(objects);
+    follow.logged().map(drop)?;
     cluster.count_watch(&selection.resource, |open| *open += 1);
     let ends = Instant::now() + selection.lasts.unwrap_or(LASTS);
-    let watch = OpenWatch { cluster: Arc::clone(cluster), selection, version, newest, ends };
+    let watch = OpenWatch { cluster: Arc::clone(cluster), selection, follow, ends };
     Ok(stream::unfold(watch, |mut watch| async move { Some((Ok(watch.next().await?), watch)) }))
 }
 
@@ -51,32 +48,24 @@ impl OpenWatch {
     /// The next events as one text; `None` at the end.
     async fn next(&mut self) -> Option<Bytes> {
         loop {
-            self.newest.borrow_and_update();
-            let text = self.read().ok()?;
+            let changes = timeout_at(self.ends, self.follow.next_logged()).await.ok()?.ok()?;
+            let text = self.text(&changes);
             if !text.is_empty() {
                 return Some(text.into());
             }
-            timeout_at(self.ends, self.newest.changed()).await.ok()?.ok()?;
         }
     }
 
-    fn read(&mut self) -> Result<Vec<u8>, DoubleRefusal> {
-        let objects = self.cluster.lock();
-        let of_resource = objects.resources.get(self.selection.resource.as_str());
-        let of_resource = of_resource.ok_or(DoubleRefusal::NotServed)?;
-        let changes: Vec<_> = of_resource.since(self.version)?.cloned().collect();
-        drop(objects);
+    /// The changes that are selected.
+    fn text(&self, changes: &[RepeatedChange]) -> Vec<u8> {
         let mut text = Vec::new();
-        for change in changes {
-            self.version = change.object.version;
-            if self.selection.selects(&change.object) {
-                text.extend_from_slice(br#"{"type":""#);
-                text.extend_from_slice(change.event.name().as_bytes());
-                text.extend_from_slice(br#"","object":"#);
-                text.extend_from_slice(&change.object.text);
-                text.extend_from_slice(b"}\n");
-            }
+        for change in changes.iter().filter(|change| self.selection.selects(&change.object)) {
+            text.extend_from_slice(br#"{"type":""#);
+            text.extend_from_slice(change.event.name().as_bytes());
+            text.extend_from_slice(br#"","object":"#);
+            text.extend_from_slice(&change.object.text);
+            text.extend_from_slice(b"}\n");
         }
-        Ok(text)
+        text
     }
 }

@@ -1,7 +1,6 @@
 //! Where a case runs, and what it waits for there.
 
-use anyhow::{Context, Result, ensure};
-use crds::v1beta2::Workload;
+use anyhow::{Result, ensure};
 use futures::future::select_all;
 use harness::{Cluster, Judgement, Observer, RunVerdict, annotation};
 use k8s_openapi::api::batch::v1::{Job, JobCondition};
@@ -11,7 +10,7 @@ use lab::real_nodes::configuration::BUSYBOX_IMAGE;
 use serde_json::{Value, json};
 
 use crate::installation::TIMEOUT;
-use crate::objects;
+use crate::{objects, waits};
 
 /// What a pod of a case requests: a small node that runs a control plane, too, has a fraction of a cpu left.
 const CPU: &str = "20m";
@@ -87,36 +86,21 @@ impl CasePlace<'_> {
 
     /// A Job of the manager, once it has this condition, and the condition.
     pub(super) async fn until_ended(&self, job: &str, end: &str) -> Result<(Job, JobCondition)> {
-        let condition = |job: &Job| {
-            let mut all = job.status.iter().flat_map(|status| status.conditions.iter().flatten());
-            all.find(|one| one.type_ == end && one.status == "True").cloned()
-        };
-        let (jobs, what): (Api<Job>, _) = (self.hub.api(self.namespace), format!("is {end}"));
-        let ended = |job: &Job| condition(job).is_some();
-        let job = self.hub.until(&jobs, job, &what, 2 * TIMEOUT, ended).await?;
-        let condition = condition(&job).context("the condition")?;
-        Ok((job, condition))
+        waits::until_job_ended((self.hub, self.namespace), (job, end), 2 * TIMEOUT).await
     }
 
     /// Waits until no worker has a pod, a Job or a clone in the namespace.
     pub(super) async fn until_nothing_is_left(&self) -> Result<()> {
         for worker in self.workers {
             self.until_no_pod_is_left(worker).await?;
-            let jobs: Api<Job> = worker.api(self.namespace);
-            worker.until_all(&jobs, "", "no job is left", TIMEOUT, <[Job]>::is_empty).await?;
-            let clones: Api<Workload> = worker.api(self.namespace);
-            worker
-                .until_all(&clones, "", "no clone is left", TIMEOUT, <[Workload]>::is_empty)
-                .await?;
+            waits::until_no_job_is_left(worker, self.namespace, TIMEOUT).await?;
         }
         Ok(())
     }
 
     /// Waits until a worker has no pod in the namespace.
     pub(super) async fn until_no_pod_is_left(&self, worker: &Cluster) -> Result<()> {
-        let pods: Api<Pod> = worker.api(self.namespace);
-        worker.until_all(&pods, "", "no pod is left", TIMEOUT, <[Pod]>::is_empty).await?;
-        Ok(())
+        waits::until_no_pod_is_left(worker, self.namespace, TIMEOUT).await
     }
 
     /// The observer saw the Job run once, with so many pods.

@@ -4,13 +4,15 @@ use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use anyhow::Result;
 use harness::secs;
-use k8s_openapi::jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
-use super::{JOBS, REPORTS, WORKLOADS, hub::NAME};
+use super::{
+    JOBS, REPORTS, WORKLOADS,
+    hub::{self, NAME},
+};
 use crate::{
-    api_double::{DoubleChange, DoubleCluster},
+    api_double::{DoubleChange, DoubleCluster, now},
     installation::NAMESPACE,
 };
 
@@ -27,10 +29,7 @@ const REPORT: &str = "/local";
 pub(super) fn furnish(worker: &DoubleCluster, room: usize) -> Result<()> {
     for name in ["kube-system", NAMESPACE, NAME] {
         let metadata = json!({ "name": name });
-        worker.create(
-            "/namespaces",
-            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}),
-        )?;
+        hub::create(worker, "/namespaces", ("v1", "Namespace"), &metadata, Value::Null)?;
     }
     let report = json!({
         "apiVersion": "sluice.dev/v1alpha1", "kind": "ClusterCapacity", "metadata": {"name": "local"},
@@ -108,11 +107,6 @@ impl PlayedAgent {
         let status = report(self.room, self.running, &self.newest);
         let _ = self.worker.merge(REPORTS, REPORT, json!({ "status": status }));
     }
-}
-
-fn now() -> String {
-    let seconds = Timestamp::from_second(Timestamp::now().as_second());
-    seconds.map(|time| time.to_string()).unwrap_or_default()
 }
 
 fn condition(name: &str, status: &str, reason: &str) -> Value {

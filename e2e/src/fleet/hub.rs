@@ -60,8 +60,12 @@ pub(super) fn configure(hub: &DoubleCluster, workers: &[Arc<DoubleCluster>]) -> 
     kueue(hub, "admissionchecks", "AdmissionCheck", &named, spec)
 }
 
-/// The name of a Job.
-pub(super) fn job_name(number: usize) -> String {
+/// The Job of this number, as the double names it.
+pub(super) fn key(number: usize) -> String {
+    format!("{NAME}/{}", job_name(number))
+}
+
+fn job_name(number: usize) -> String {
     format!("job-{number}")
 }
 
@@ -108,8 +112,9 @@ fn kueue(
     create(hub, &format!("kueue.x-k8s.io/{plural}"), (API, kind), metadata, spec)
 }
 
-fn create(
-    hub: &DoubleCluster,
+/// Creates an object in a cluster, without a spec if it is null.
+pub(super) fn create(
+    cluster: &DoubleCluster,
     resource: &str,
     (api, kind): (&str, &str),
     metadata: &Value,
@@ -119,6 +124,6 @@ fn create(
     if !spec.is_null() {
         object["spec"] = spec;
     }
-    hub.create(resource, object).with_context(|| format!("creating the {kind}"))?;
+    cluster.create(resource, object).with_context(|| format!("creating the {kind}"))?;
     Ok(())
 }

@@ -1,12 +1,12 @@
 //! The measurements.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result, bail, ensure};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::{sleep, timeout, timeout_at};
 
 use super::{AgentFleet, AgentFleetPlan, JOBS, hub};
@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Between two looks at the doubles.
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Lines of the log that a failure shows.
 const LINES: usize = 40;
@@ -37,7 +37,7 @@ pub(super) async fn until(
 /// Waits until this holds.
 pub(super) async fn holds(is_so: impl Fn() -> bool) {
     while !is_so() {
-        sleep(LOOK_AGAIN).await;
+        sleep(POLL_INTERVAL).await;
     }
 }
 
@@ -60,7 +60,7 @@ pub(super) async fn dispatch(
 ) -> Result<f64> {
     let mut follow = fleet.hub.follow(JOBS);
     let begun = Instant::now();
-    let mut running = HashMap::new();
+    let mut running = HashSet::new();
     // In parts: the store keeps a limited number of changes.
     let mut next = 0;
     while running.len() < workloads {
@@ -69,8 +69,8 @@ pub(super) async fn dispatch(
             next += 1;
         }
         for (key, job) in changes(&mut follow, manager, running.len()).await? {
-            if job.is_some_and(|job| job["status"]["active"] == 1) {
-                running.insert(key, ());
+            if job.is_some_and(|job| runs(&job)) {
+                running.insert(key);
             }
         }
     }
@@ -85,12 +85,14 @@ pub(super) async fn dispatch_one(
 ) -> Result<()> {
     let number = plan.workloads;
     hub::submit(&fleet.hub, number)?;
-    let key = format!("{}/{}", hub::NAME, hub::job_name(number));
-    let runs = || {
-        let job = fleet.hub.get(JOBS, &key);
-        job.is_some_and(|job| job["status"]["active"] == 1)
-    };
-    until(manager, ("a Job runs", plan.within), runs).await
+    let key = hub::key(number);
+    let job_runs = || fleet.hub.get(JOBS, &key).is_some_and(|job| runs(&job));
+    until(manager, ("a Job runs", plan.within), job_runs).await
+}
+
+/// Whether the only pod of a Job runs.
+fn runs(job: &Value) -> bool {
+    job["status"]["active"] == 1
 }
 
 /// What was measured about changes of status.

@@ -22,17 +22,19 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use lab::identity;
 use tokio::{task::JoinSet, time::timeout};
 
-use crate::api_double::{ApiDouble, DoubleCluster};
+use crate::{
+    api_double::{ApiDouble, DoubleCluster},
+    usage::ProcessUsage,
+};
 
 /// The Jobs of every double.
-pub(crate) const JOBS: &str = "batch/jobs";
+const JOBS: &str = "batch/jobs";
 /// The Workloads of every double.
-pub(crate) const WORKLOADS: &str = "kueue.x-k8s.io/workloads";
+const WORKLOADS: &str = "kueue.x-k8s.io/workloads";
 /// The reports of workers.
-pub(crate) const REPORTS: &str = "sluice.dev/clustercapacities";
+const REPORTS: &str = "sluice.dev/clustercapacities";
 
 /// What a worker serves.
 const SERVED: [&str; 5] = [JOBS, WORKLOADS, REPORTS, "/namespaces", "coordination.k8s.io/leases"];
@@ -82,10 +84,10 @@ pub struct AgentFleetReport {
 type FleetAgents = JoinSet<Result<Infallible>>;
 
 /// The doubles of a fleet.
-pub(crate) struct AgentFleet {
-    pub(crate) double: ApiDouble,
-    pub(crate) hub: Arc<DoubleCluster>,
-    pub(crate) workers: Vec<Arc<DoubleCluster>>,
+struct AgentFleet {
+    double: ApiDouble,
+    hub: Arc<DoubleCluster>,
+    workers: Vec<Arc<DoubleCluster>>,
 }
 
 impl AgentFleet {
@@ -107,13 +109,18 @@ impl AgentFleet {
     }
 
     /// Whether the manager watches everything on every worker.
-    pub(crate) fn is_watched(&self) -> bool {
-        self.workers.iter().all(|worker| WATCHED.iter().all(|one| worker.open_watches(one) > 0))
+    fn is_watched(&self) -> bool {
+        self.open_watches().all(|open| open > 0)
     }
 
     /// Whether nothing is watched on any worker.
-    pub(crate) fn is_deserted(&self) -> bool {
-        self.workers.iter().all(|worker| WATCHED.iter().all(|one| worker.open_watches(one) == 0))
+    fn is_deserted(&self) -> bool {
+        self.open_watches().all(|open| open == 0)
+    }
+
+    /// How many watches are open, for each worker and resource.
+    fn open_watches(&self) -> impl Iterator<Item = usize> {
+        self.workers.iter().flat_map(|worker| WATCHED.map(|one| worker.open_watches(one)))
     }
 }
 
@@ -145,12 +152,11 @@ async fn steps(fleet: &AgentFleet, plan: &AgentFleetPlan) -> Result<AgentFleetRe
     let manager = program::start(fleet, folder.path(), programs).await?;
     let watched = ("all workers are watched", plan.within);
     measure::until(&manager, watched, || fleet.is_watched()).await?;
-    let begun = identity::cpu_seconds(manager.process.pid()).unwrap_or_default();
+    let begun = ProcessUsage::of(manager.process.pid())?;
     let dispatched_per_second = measure::dispatch(fleet, &manager, plan.workloads).await?;
-    let dispatched = identity::cpu_seconds(manager.process.pid()).unwrap_or_default();
+    let dispatched = ProcessUsage::of(manager.process.pid())?;
     let statuses = measure::statuses(fleet, &manager, plan).await?;
-    let ended = identity::cpu_seconds(manager.process.pid()).unwrap_or_default();
-    let resident_bytes = program::resident(&manager)?;
+    let ended = ProcessUsage::of(manager.process.pid())?;
     manager.process.kill().await?;
     let deserted = timeout(plan.within, measure::holds(|| fleet.is_deserted())).await;
     deserted.context("a killed manager still watches workers")?;
@@ -160,9 +166,9 @@ async fn steps(fleet: &AgentFleet, plan: &AgentFleetPlan) -> Result<AgentFleetRe
         dispatched_per_second,
         statuses_per_second: statuses.per_second,
         slowest_status: statuses.slowest,
-        resident_bytes,
+        resident_bytes: ended.resident_bytes,
         restarted_bytes,
-        cpu_seconds: (dispatched - begun, ended - dispatched),
+        cpu_seconds: (dispatched.cpu_since(&begun), ended.cpu_since(&dispatched)),
         reconnected,
         used_workers: used.count(),
     })
@@ -179,5 +185,5 @@ async fn reconnect(
     let watched = ("all workers are watched again", plan.within);
     measure::until(&manager, watched, || fleet.is_watched()).await?;
     measure::dispatch_one(fleet, &manager, plan).await?;
-    Ok((begun.elapsed(), program::resident(&manager)?))
+    Ok((begun.elapsed(), ProcessUsage::of(manager.process.pid())?.resident_bytes))
 }

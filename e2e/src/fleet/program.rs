@@ -47,12 +47,3 @@ pub(super) async fn start(
     process.ready(health, "/readyz", TIMEOUT).await?;
     Ok(Program { process, metrics, health })
 }
-
-/// Its resident memory.
-pub(super) fn resident(manager: &Program) -> Result<u64> {
-    let path = format!("/proc/{}/status", manager.process.pid());
-    let status = std::fs::read_to_string(&path).with_context(|| format!("reading {path}"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kibibytes = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
-    Ok(kibibytes.context("no VmRSS in the status")? * 1024)
-}

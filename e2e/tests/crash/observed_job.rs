@@ -4,6 +4,7 @@ use anyhow::{Context, Result, ensure};
 use crds::{meta::is_true, v1beta2::Workload};
 use e2e::installation::{Installation, TIMEOUT};
 use e2e::objects::job_is;
+use e2e::waits;
 use harness::{Cluster, Observer, RayHeads, annotation};
 use k8s_openapi::{NamespaceResourceScope, api::batch::v1::Job};
 use kube::{
@@ -88,12 +89,7 @@ impl ObservedJob<'_> {
 
     /// Until the worker has neither a Job nor a clone.
     pub(crate) async fn until_nothing_left(&self) -> Result<()> {
-        let worker = self.worker()?;
-        let jobs = worker.api::<Job>(NAMESPACE);
-        worker.until_all(&jobs, "", "no job is left", TIMEOUT, <[Job]>::is_empty).await?;
-        let clones = worker.api::<Workload>(NAMESPACE);
-        worker.until_all(&clones, "", "no clone is left", TIMEOUT, <[Workload]>::is_empty).await?;
-        Ok(())
+        waits::until_no_job_is_left(self.worker()?, NAMESPACE, TIMEOUT).await
     }
 
     /// Until this holds for its Workload.

@@ -200,13 +200,7 @@ impl DispatchFixture {
     /// Waits until no worker has a Job or a clone in the namespace.
     pub(crate) async fn until_nothing_is_left(&self) -> Result<()> {
         for worker in &self.installation.workers {
-            let namespace = self.namespace();
-            let jobs = worker.api::<Job>(namespace);
-            worker.until_all(&jobs, "", "no job is left", TIMEOUT, <[Job]>::is_empty).await?;
-            let clones = worker.api::<Workload>(namespace);
-            worker
-                .until_all(&clones, "", "no clone is left", TIMEOUT, <[Workload]>::is_empty)
-                .await?;
+            waits::until_no_job_is_left(worker, self.namespace(), TIMEOUT).await?;
         }
         Ok(())
     }

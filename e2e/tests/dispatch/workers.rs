@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use crds::{meta::is_true, v1alpha1::ClusterCapacity, v1beta2::Workload};
-use e2e::installation::TIMEOUT;
+use e2e::{installation::TIMEOUT, waits};
 use harness::RunVerdict;
 use k8s_openapi::api::batch::v1::Job;
 use kube::Api;
@@ -29,9 +29,7 @@ async fn a_job_runs_once_on_a_worker_with_free_capacity_and_leaves_no_objects() 
     let all = installation.hub.until_all(&workloads, "", "are finished", TIMEOUT, finished).await?;
     assert_eq!(all[0].status.cluster_name.as_deref(), Some("worker-1"));
     for worker in &installation.workers {
-        let (jobs, clones) = (worker.api::<Job>(namespace), worker.api::<Workload>(namespace));
-        worker.until_all(&jobs, "", "no job is left", TIMEOUT, <[Job]>::is_empty).await?;
-        worker.until_all(&clones, "", "no clone is left", TIMEOUT, <[Workload]>::is_empty).await?;
+        waits::until_no_job_is_left(worker, namespace, TIMEOUT).await?;
     }
     let judgement = space.observer().judge("train", 2, TIMEOUT).await?;
     assert_eq!(judgement.verdict, RunVerdict::Once, "{judgement}");

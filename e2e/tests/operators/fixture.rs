@@ -9,7 +9,7 @@ use e2e::{
         operated_kinds,
     },
     listed_pods::are_listed,
-    objects,
+    objects, waits,
 };
 use harness::{Cluster, LabPlan, RayHeads, Space, TestLab, free_port};
 use k8s_openapi::api::core::v1::Pod;
@@ -203,8 +203,7 @@ impl OperatorFixture {
     /// Until no pod and no operated object is left on the workers.
     pub(crate) async fn until_nothing_left(&self) -> Result<()> {
         for worker in [&self.worker, &self.second] {
-            let pods: Api<Pod> = worker.api(self.space.namespace());
-            worker.until_all(&pods, "", "no pod is left", 2 * TIMEOUT, <[Pod]>::is_empty).await?;
+            waits::until_no_pod_is_left(worker, self.space.namespace(), 2 * TIMEOUT).await?;
             for kind in ["AppWrapper", "RayJob", "RayService", "RayCluster"] {
                 let api = self.api(worker, kind);
                 let what = format!("no {kind} is left");

@@ -6,9 +6,9 @@ use anyhow::{Context, Result, ensure};
 use crds::{meta, v1beta2::Workload};
 use e2e::{installation::TIMEOUT, objects, waits};
 use harness::{Cluster, Judgement, RunVerdict, Space, program};
-use k8s_openapi::api::batch::v1::{Job, JobCondition};
+use k8s_openapi::api::batch::v1::JobCondition;
 use k8s_openapi::api::core::v1::Pod;
-use kube::{Api, ResourceExt};
+use kube::Api;
 use lab::real_nodes::configuration::BUSYBOX_IMAGE;
 use lab::real_nodes::running_node::RunningNode;
 use serde_json::{Value, json};
@@ -163,22 +163,15 @@ impl RealFixture {
         end: &str,
         within: Duration,
     ) -> Result<JobCondition> {
-        let condition = |job: &Job| {
-            let all = job.status.iter().flat_map(|status| status.conditions.iter().flatten());
-            all.into_iter().find(|one| one.type_ == end && one.status == "True").cloned()
-        };
-        let ended = |job: &Job| condition(job).is_some();
-        let what = format!("is {end}");
-        let jobs: Api<Job> = self.hub.api(self.namespace());
-        let job = self.hub.until(&jobs, job, &what, within, ended).await?;
-        condition(&job).with_context(|| format!("{} has no condition {end}", job.name_any()))
+        let place = (&self.hub, self.namespace());
+        let (_, condition) = waits::until_job_ended(place, (job, end), within).await?;
+        Ok(condition)
     }
 
     /// Waits until no worker has a pod in the namespace.
     pub(crate) async fn until_no_pod_is_left(&self) -> Result<()> {
         for worker in &self.workers {
-            let pods: Api<Pod> = worker.api(self.namespace());
-            worker.until_all(&pods, "", "no pod is left", TIMEOUT, <[Pod]>::is_empty).await?;
+            waits::until_no_pod_is_left(worker, self.namespace(), TIMEOUT).await?;
         }
         Ok(())
     }

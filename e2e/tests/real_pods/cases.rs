@@ -7,7 +7,7 @@ use futures::future::join_all;
 use harness::{Cluster, Observer, make_namespace};
 use serde_json::json;
 
-use crate::clusters::{KUEUE, STARTED, TestClusters};
+use crate::clusters::{STARTED, TestClusters, kueue_crds};
 
 /// The ConfigMap of the manager, and its key.
 const CONFIGURATION: (&str, &str) = ("kueue-manager-config", "controller_manager_config.yaml");
@@ -30,7 +30,8 @@ pub(crate) async fn enable_pods(hub: &Cluster) -> Result<()> {
 
 /// Runs all of them, and deletes what they made.
 pub(crate) async fn run_all(clusters: &TestClusters) -> Result<()> {
-    let cases = ClusterCase::ALL.map(|case| run(clusters, case));
+    let all: Vec<Cluster> = clusters.all().cloned().collect();
+    let cases = ClusterCase::ALL.map(|case| run(&all, case));
     join_all(cases).await.into_iter().collect()
 }
 
@@ -38,7 +39,7 @@ pub(crate) async fn run_all(clusters: &TestClusters) -> Result<()> {
 pub(crate) async fn delete_all(clusters: &TestClusters) -> Result<()> {
     let all: Vec<Cluster> = clusters.all().cloned().collect();
     // A test that failed early has installed no CRDs, and run no case.
-    if !all[0].kubectl(&["get", "crds", "-o", "name"]).await?.contains(KUEUE) {
+    if kueue_crds(&all[0]).await?.is_empty() {
         return Ok(());
     }
     for case in ClusterCase::ALL {
@@ -47,14 +48,13 @@ pub(crate) async fn delete_all(clusters: &TestClusters) -> Result<()> {
     Ok(())
 }
 
-async fn run(clusters: &TestClusters, case: ClusterCase) -> Result<()> {
-    let all: Vec<Cluster> = clusters.all().cloned().collect();
-    let ended = observed(&all, case).await;
+async fn run(all: &[Cluster], case: ClusterCase) -> Result<()> {
+    let ended = observed(all, case).await;
     if let Err(error) = &ended {
         // Only one of several is the error of the test.
         eprintln!("{error:#}");
     }
-    ended.and(delete(&all, case.name()).await)
+    ended.and(delete(all, case.name()).await)
 }
 
 async fn observed(all: &[Cluster], case: ClusterCase) -> Result<()> {

@@ -20,7 +20,7 @@ const NODES: RealNodeCounts = RealNodeCounts { manager: 1, each_worker: 1 };
 pub(crate) const TEAM: &str = "team-a";
 
 /// The API group of the CRDs that the test installs.
-pub(crate) const KUEUE: &str = "kueue.x-k8s.io";
+const KUEUE: &str = "kueue.x-k8s.io";
 
 /// From the first write of a Deployment until its pods are ready.
 pub(crate) const STARTED: Duration = secs(120);
@@ -82,8 +82,8 @@ impl TestClusters {
             for namespace in made_namespaces() {
                 cluster.until_gone(&namespaces, namespace, TIMEOUT).await?;
             }
-            let left = cluster.kubectl(&["get", "crds", "-o", "name"]).await?;
-            ensure!(!left.contains(KUEUE), "{} has {left}", cluster.name());
+            let left = kueue_crds(cluster).await?;
+            ensure!(left.is_empty(), "{} has {left}", cluster.name());
         }
         Ok(())
     }
@@ -102,12 +102,18 @@ async fn ensure_unused(cluster: &Cluster) -> Result<()> {
             "{name} has the namespace {namespace}, which the test makes and deletes: use clusters without it"
         );
     }
-    let crds = cluster.kubectl(&["get", "crds", "-o", "name"]).await?;
     ensure!(
-        !crds.contains(KUEUE),
+        kueue_crds(cluster).await?.is_empty(),
         "{name} has CRDs of {KUEUE}, which the test installs and deletes: use clusters without them"
     );
     Ok(())
+}
+
+/// The CRDs of [`KUEUE`] that a cluster has, a line each.
+pub(crate) async fn kueue_crds(cluster: &Cluster) -> Result<String> {
+    let all = cluster.kubectl(&["get", "crds", "-o", "name"]).await?;
+    let of_kueue: Vec<&str> = all.lines().filter(|line| line.contains(KUEUE)).collect();
+    Ok(of_kueue.join("\n"))
 }
 
 /// The names of a cluster's namespaces.

@@ -114,8 +114,7 @@ impl RayFixture {
     /// Waits until no worker has a pod in the namespace.
     pub(crate) async fn until_no_pod_is_left(&self) -> Result<()> {
         for worker in &self.workers {
-            let pods: Api<Pod> = worker.api(self.namespace());
-            worker.until_all(&pods, "", "no pod is left", 2 * TIMEOUT, <[Pod]>::is_empty).await?;
+            waits::until_no_pod_is_left(worker, self.namespace(), 2 * TIMEOUT).await?;
         }
         Ok(())
     }

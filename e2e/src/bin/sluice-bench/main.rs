@@ -26,13 +26,13 @@ mod operators;
 mod pods;
 mod quantiles;
 mod sample_job;
-mod usage;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
+use e2e::usage;
 
 /// Rates, latency, writes, CPU and memory on the lab.
 #[derive(Parser)]

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use crds::meta::is_true;
 use crds::names::conditions::ADMITTED;
 use crds::v1beta2::Workload;
-use harness::secs;
+use harness::{Cluster, secs};
+use k8s_openapi::api::batch::v1::Job;
 use kube::ResourceExt;
+use kube::api::DeleteParams;
 use serde_json::json;
 
 use super::QUOTA;
@@ -17,8 +19,13 @@ use crate::sample_job::{self, SampleJob};
 /// For the Workloads of all Jobs.
 pub(super) const WITHIN: Duration = secs(600);
 
-/// Makes further Jobs until there are so many, and waits for their Workloads. The first one is there.
+/// The first Job, which has the whole quota.
+pub(super) const RUNNING: &str = "pending-0";
+
+/// Makes so many Jobs, and waits until the first one is admitted and all have Workloads.
 pub(super) async fn fill(field: &BenchEnvironment<'_>, jobs: usize) -> Result<()> {
+    submit(field, RUNNING).await?;
+    admitted_other_than(field, "").await?;
     let creates =
         (1..jobs).map(|number| async move { submit(field, &format!("pending-{number}")).await });
     sample_job::submit_all(creates).await?;
@@ -28,8 +35,14 @@ pub(super) async fn fill(field: &BenchEnvironment<'_>, jobs: usize) -> Result<()
     Ok(())
 }
 
-/// Makes a Job.
-pub(super) async fn submit(field: &BenchEnvironment<'_>, name: &str) -> Result<()> {
+/// Deletes the Job that has the quota.
+pub(super) async fn delete_running(hub: &Cluster) -> Result<()> {
+    let jobs = hub.api::<Job>(NAME);
+    let deleted = jobs.delete(RUNNING, &DeleteParams::background()).await;
+    deleted.map(drop).context("deleting the running Job")
+}
+
+async fn submit(field: &BenchEnvironment<'_>, name: &str) -> Result<()> {
     let requests = json!({"cpu": QUOTA.to_string()});
     SampleJob { requests, ..SampleJob::small(name, 600) }.submit(&field.installation.hub).await
 }

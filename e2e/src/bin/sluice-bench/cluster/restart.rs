@@ -2,12 +2,10 @@
 
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use e2e::garbage_collector;
-use k8s_openapi::api::batch::v1::Job;
-use kube::api::DeleteParams;
 
-use super::pending_jobs::{admitted_other_than, fill, submit};
+use super::pending_jobs::{RUNNING, admitted_other_than, delete_running, fill};
 use crate::environment::{BenchEnvironment, NAME};
 use crate::usage::ProcessUsage;
 
@@ -23,19 +21,15 @@ pub(super) async fn measure(
     field: &mut BenchEnvironment<'_>,
     jobs: usize,
 ) -> Result<RestartedManager> {
-    let running = "pending-0";
     // The quota of the deleted Job is free once its Workload is collected.
     garbage_collector::until_it_knows_queues(&field.installation.hub, NAME).await?;
-    submit(field, running).await?;
-    admitted_other_than(field, "").await?;
     fill(field, jobs).await?;
     let hub = field.installation.hub.clone();
     field.stop_manager().await?;
-    let params = DeleteParams::background();
-    hub.api::<Job>(NAME).delete(running, &params).await.context("deleting the running Job")?;
+    delete_running(&hub).await?;
     let begun = Instant::now();
     field.start_manager().await?;
-    admitted_other_than(field, running).await?;
+    admitted_other_than(field, RUNNING).await?;
     let first_admission = begun.elapsed().as_secs_f64();
     Ok(RestartedManager { first_admission, usage: ProcessUsage::of(field.manager.process.pid())? })
 }

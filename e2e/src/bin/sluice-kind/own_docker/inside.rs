@@ -13,6 +13,7 @@ use cache::command;
 
 use super::daemon::{self, ADDRESS};
 use super::namespaces::exit_code;
+use super::overlay;
 
 /// The hidden subcommand of `sluice-kind`.
 pub(super) const SUBCOMMAND: &str = "docker-inside";
@@ -60,9 +61,7 @@ fn cover(directory: &Path, covered: &str) -> Result<()> {
     for layer in [&upper, &work] {
         fs::create_dir(layer).with_context(|| format!("creating {}", layer.display()))?;
     }
-    let (upper, work) = (upper.display(), work.display());
-    let layers = format!("lowerdir={covered},upperdir={upper},workdir={work}");
-    mount("overlay", &layers, covered)
+    mount("overlay", &overlay::options(Path::new(covered), &upper, &work), covered)
 }
 
 fn mount(kind: &str, options: &str, place: &str) -> Result<()> {

@@ -37,8 +37,7 @@ fn tried(root: &Path, mut mount: Command) -> Option<String> {
     let [lower, upper, work, merged] =
         ["lower", "upper", "work", "merged"].map(|name| trial.join(name));
     let made = [&lower, &upper, &work, &merged].into_iter().try_for_each(fs::create_dir_all);
-    let (lower, upper, work) = (lower.display(), upper.display(), work.display());
-    mount.arg(format!("lowerdir={lower},upperdir={upper},workdir={work}")).arg(merged);
+    mount.arg(options(&lower, &upper, &work)).arg(merged);
     let why = match made {
         Ok(()) => command::run(&mut mount).err().map(|error| error.to_string()),
         Err(error) => Some(error.to_string()),
@@ -51,6 +50,12 @@ fn tried(root: &Path, mut mount: Command) -> Option<String> {
             "no layers can be mounted in {root}: {why}; set XDG_STATE_HOME to another file system"
         )
     })
+}
+
+/// The options of an overlay of these directories.
+pub(super) fn options(lower: &Path, upper: &Path, work: &Path) -> String {
+    let (lower, upper, work) = (lower.display(), upper.display(), work.display());
+    format!("lowerdir={lower},upperdir={upper},workdir={work}")
 }
 
 #[cfg(test)]

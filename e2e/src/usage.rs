@@ -5,16 +5,21 @@ use lab::identity;
 
 /// The CPU time and the resident memory of a process.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct ProcessUsage {
-    pub(crate) cpu_seconds: f64,
-    pub(crate) resident_bytes: u64,
+pub struct ProcessUsage {
+    /// User and system time.
+    pub cpu_seconds: f64,
+    /// What is resident.
+    pub resident_bytes: u64,
     /// The most that was resident since the process started.
-    pub(crate) peak_bytes: u64,
+    pub peak_bytes: u64,
 }
 
 impl ProcessUsage {
     /// Of a process that runs.
-    pub(crate) fn of(pid: u32) -> Result<Self> {
+    ///
+    /// # Errors
+    /// If it has ended.
+    pub fn of(pid: u32) -> Result<Self> {
         let path = format!("/proc/{pid}/status");
         let status = std::fs::read_to_string(&path).with_context(|| format!("reading {path}"))?;
         let cpu_seconds =
@@ -25,7 +30,8 @@ impl ProcessUsage {
     }
 
     /// CPU seconds since `before`.
-    pub(crate) fn cpu_since(&self, before: &Self) -> f64 {
+    #[must_use]
+    pub fn cpu_since(&self, before: &Self) -> f64 {
         self.cpu_seconds - before.cpu_seconds
     }
 }
