@@ -10,7 +10,10 @@ use crds::{
 use index::status::{self, StatusStamp};
 
 use super::{evaluated_workload::EvaluatedWorkload, worker::Worker, worker_writes};
-use crate::control::{context::Context, outbox::Subject};
+use crate::control::{
+    context::Context,
+    outbox::{Purpose, Subject},
+};
 
 /// A Workload with the preemption gates that its clones are created with: those of manager and worker are independent of each other.
 /// A replica that follows others has no other cluster to leave the preemption to.
@@ -28,17 +31,19 @@ pub(super) fn with_clone_gates<'w>(
     Cow::Owned(workload)
 }
 
-/// Opens the preemption gate of the clone on a worker. An opening without an answer counts as one, so another clone waits for it.
+/// Opens the preemption gate of the clone on a worker. An opening of another clone that may be applied counts as one. It is repeated
+/// first, since a request that was lost changes no clone, and so no watch would end the wait.
 pub(super) fn open_preemption_gate(
     workload: EvaluatedWorkload<'_>,
     worker: &Worker,
     ctx: &mut Context,
 ) {
     let (key, writes) = (workload.key, ctx.outbox.writes());
-    let mut others = workload.workers.iter().filter(|(_, one)| one.id != worker.id);
-    if others.any(|(_, one)| writes.is_in_flight(&one.target(Subject::Workload, key))) {
-        return;
-    }
+    let may_be_open = |one: &&Worker| {
+        writes.may_be_applied(&one.target(Subject::Workload, key), Purpose::OpenCloneGate)
+    };
+    let mut workers = workload.workers.iter().map(|(_, one)| one);
+    let worker = workers.find(may_be_open).unwrap_or(worker);
     if let Some(clone) = worker.clones.get(key) {
         let status = clone.object().status.clone();
         let generation = clone.object().metadata.generation.unwrap_or_default();

@@ -61,6 +61,8 @@ struct WriteState {
     /// Creates that met an existing object.
     conflicts: u32,
     purpose: Purpose,
+    /// Whether this write or one before it ended without an answer, so that it may be applied.
+    is_unanswered: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -201,6 +203,14 @@ impl Writes {
         self.states.get(target).is_some_and(|state| state.progress == Progress::InFlight)
     }
 
+    /// Whether a write of this purpose is in flight, or ended without an answer and the watch has shown no version since.
+    pub(crate) fn may_be_applied(&self, target: &Target, purpose: Purpose) -> bool {
+        self.states.get(target).is_some_and(|state| {
+            let is_open = state.progress == Progress::InFlight || state.is_unanswered;
+            is_open && state.purpose == purpose
+        })
+    }
+
     /// Forgets failed writes that were not tried again for a long time.
     fn expire(&mut self, now: Timestamp) {
         if self.states.len() <= self.expire_above.max(MIN_EXPIRY) {
@@ -214,10 +224,19 @@ impl Writes {
     pub(super) fn begin(&mut self, ticket: &Ticket, base: Stamp) {
         // Failures of earlier writes count on, so that the backoff keeps doubling.
         let earlier = self.states.get(&ticket.target);
-        let (failures, conflicts) =
-            earlier.map_or((0, 0), |state| (state.failures, state.conflicts));
+        let (failures, conflicts, is_unanswered) = earlier.map_or((0, 0, false), |state| {
+            (state.failures, state.conflicts, state.is_unanswered && state.base == base)
+        });
         let (progress, purpose) = (Progress::InFlight, ticket.purpose);
-        let state = WriteState { ticket: ticket.id, base, progress, failures, conflicts, purpose };
+        let state = WriteState {
+            ticket: ticket.id,
+            base,
+            progress,
+            failures,
+            conflicts,
+            purpose,
+            is_unanswered,
+        };
         self.states.insert(ticket.target.clone(), state);
         if ticket.purpose.is_create() {
             self.unsettled.sent(ticket.target.clone(), ticket.waiter.clone());
@@ -257,6 +276,12 @@ impl Writes {
         let failed = matches!(progress, Progress::Backoff(until) if until > now);
         (state.progress, state.failures) = (progress, state.failures + u32::from(failed));
         state.conflicts += u32::from(matches!(answer, WriteOutcome::Exists));
+        state.is_unanswered = match answer {
+            WriteOutcome::Unknown(_) => true,
+            // What has changed the object may be the write without an answer.
+            WriteOutcome::Stale => state.is_unanswered,
+            _ => false,
+        };
         Settled { base, retry_at: progress.until() }
     }
 
@@ -279,6 +304,7 @@ impl Writes {
             purpose: Purpose::CloneDelete,
             failures: 0,
             conflicts: 0,
+            is_unanswered: false,
         };
         self.states.insert(target, state);
     }

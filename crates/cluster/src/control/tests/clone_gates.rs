@@ -102,6 +102,32 @@ fn an_opening_in_flight_delays_that_of_another_clone() {
 }
 
 #[test]
+fn an_opening_whose_outcome_is_unknown_delays_that_of_another_clone() {
+    let (mut control, _) = dispatched_to_both(ORCHESTRATED);
+    let ticket = opening(&control.decide(NOW), "west");
+    control.answered(&ticket, WriteOutcome::Unknown("connection reset".to_owned()), NOW);
+    shows(&mut control, "east", gated("62", 60, None));
+    assert_eq!(orders(&control.decide(NOW)), [""; 0]);
+    // The request may be lost: it is repeated. It was not.
+    let later = NOW + 2.seconds();
+    let ticket = opening(&control.decide(later), "west");
+    control.answered(&ticket, WriteOutcome::Stale, later);
+    assert_eq!(orders(&control.decide(later)), [""; 0]);
+    shows(&mut control, "west", gated("72", 10, Some(NOW)));
+    assert_eq!(orders(&control.decide(later)), [""; 0]);
+}
+
+#[test]
+fn a_clone_of_which_the_watch_shows_that_its_gate_stayed_closed_delays_no_other() {
+    let (mut control, _) = dispatched_to_both(ORCHESTRATED);
+    let ticket = opening(&control.decide(NOW), "west");
+    control.answered(&ticket, WriteOutcome::Unknown("connection reset".to_owned()), NOW);
+    shows(&mut control, "east", gated("62", 60, None));
+    shows(&mut control, "west", gated("72", 10, None));
+    opening(&control.decide(NOW), "east");
+}
+
+#[test]
 fn a_worker_that_refuses_to_open_a_gate_loses_its_turn() {
     let refused =
         WriteOutcome::Refused { code: 403, reason: String::new(), message: "no".to_owned() };
