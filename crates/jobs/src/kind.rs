@@ -5,7 +5,7 @@
 
 use std::{cmp::Ordering, fmt, sync::Arc};
 
-use crds::decode::from_value;
+use crds::{decode::from_value, yaml::decode_yaml};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -178,8 +178,7 @@ impl Kind {
     /// If the text is no definition, or contradicts itself.
     pub fn parse(text: &str) -> Result<Self, KindError> {
         // YAML is decoded into a tree only: the decoder of the type is that of JSON.
-        let tree: Value = serde_saphyr::from_str(text)
-            .map_err(|error| KindError::Unreadable(error.to_string()))?;
+        let tree: Value = decode_yaml(text).map_err(KindError::Unreadable)?;
         let definition = from_value::<KindDefinition>(&tree)
             .map_err(|error| KindError::Unreadable(error.to_string()))?;
         Self::new(definition)

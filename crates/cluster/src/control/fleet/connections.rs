@@ -11,10 +11,12 @@ use std::{
 };
 
 use crds::v1beta2::{ClusterSource, MultiKueueCluster};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::claims::{ClaimDecision, Claims};
-use crate::control::{context::Context, key_map::KeyMap, outbox::after, timers::Reevaluation};
+use crate::control::{
+    context::Context, key_map::KeyMap, outbox::after, time::moved, timers::Reevaluation,
+};
 
 /// Names of worker clusters.
 pub(crate) type WorkerNames = BTreeSet<Box<str>>;
@@ -102,6 +104,11 @@ impl Connections {
         } else {
             self.unregistered.insert(name.into(), now);
         }
+    }
+
+    /// The clock jumped: a worker that is not registered keeps its connection for as long as it would have.
+    pub(super) fn clock_jumped(&mut self, by: SignedDuration) {
+        self.unregistered.for_each_mut(|_, since| *since = moved(*since, by));
     }
 
     /// The connection to a worker ended.

@@ -41,7 +41,7 @@ use crds::{
 use dispatch::{AssignedWorkload, DispatchedEntry, FenceRecord, Fleet, PlacementConfig};
 use engine::CycleEntry;
 use index::{Index, run_time_group};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::Resource;
 use runtime::{credential_expiry::CredentialExpiry, writer::WriteOutcome};
@@ -65,6 +65,7 @@ use super::{
     context::Context,
     elastic_slices::extending,
     outbox::{Purpose, Subject, Ticket, Tracked, upsert},
+    time::signed_nanos,
     timers::{Agenda, Reevaluation},
     workloads::{WorkloadChange, Workloads},
 };
@@ -193,6 +194,12 @@ impl FleetRegistry {
         ctx: &mut Context,
     ) {
         self.credentials.observe(name, expiry, (ctx.now, &mut ctx.agenda));
+    }
+
+    /// The clock jumped: what lasts goes on.
+    pub(crate) fn clock_jumped(&mut self, by: SignedDuration) {
+        self.fleet.clock_jumped(signed_nanos(by));
+        self.connections.clock_jumped(by);
     }
 
     /// The connection to a worker ended.

@@ -22,7 +22,7 @@ use crate::control::{
     quota_automation::{KnownWorkers, QuotaAutomation},
     scheduling::{ChangesNodes, DispatchedEntryOf},
     start_failure::PodStarts,
-    time::{engine_time, signed_nanos},
+    time::engine_time,
     timers::Reevaluation,
     topology::NodesAndPods,
     workloads::{WorkloadChange, WorkloadCommand, WorkloadPhase},
@@ -144,7 +144,7 @@ impl Dispatching {
 
     /// The clock jumped: what lasts goes on.
     pub(super) fn clock_jumped(&mut self, by: SignedDuration) {
-        self.registry.fleet_mut().clock_jumped(signed_nanos(by));
+        self.registry.clock_jumped(by);
         if let Some(multikueue) = &mut self.multikueue {
             multikueue.clock_jumped(by);
         }

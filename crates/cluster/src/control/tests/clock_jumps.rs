@@ -5,7 +5,7 @@ use jiff::{SignedDuration, ToSpan};
 use super::{
     backoff::{evicted_on_east, left_out},
     cluster::Cluster,
-    dispatched::{copies, dispatched_to_east, done, east, hub_job, running},
+    dispatched::{connect, copies, dispatched_to_east, dispatching, done, east, hub_job, running},
     relisted::syncs_status,
     reports::{agent, stored, written},
     *,
@@ -48,6 +48,24 @@ fn a_worker_is_left_out_for_as_long() {
             left_out(&mut control).is_some()
         };
         assert_eq!([59, 60].map(&mut is_left_out), [true, false], "{by}");
+    }
+}
+
+#[test]
+fn a_worker_that_is_not_registered_stays_connected_for_as_long() {
+    for by in jumps() {
+        let mut control = dispatching(&hub_job("20", true, &json!({})), &[]);
+        connect(&mut control, vec![copies().0], vec![copies().1]);
+        let key = Key { namespace: None, name: "east".into() };
+        control.observe(ManagerInput::MultiKueueCluster(Change::Delete(key)), NOW);
+        control.clock_jumped(by);
+        // Twice the `workerLostTimeout`.
+        let keep_for = SignedDuration::from_mins(30);
+        let mut is_connected = |seconds: i64| {
+            let at = NOW + by + keep_for + SignedDuration::from_secs(seconds);
+            control.decide(at).connections.is_some_and(|plans| plans.contains_key("east"))
+        };
+        assert_eq!([-1, 0].map(&mut is_connected), [true, false], "{by}");
     }
 }
 
