@@ -46,8 +46,11 @@ const fn always(manifests: &'static str, templates: &'static str) -> ManifestFol
 }
 
 /// Manifests with fields that are values of the chart, so that their templates are written by hand.
-const BY_HAND: [&str; 2] =
-    ["config/webhook/service.yaml", "config/monitoring/service-monitor.yaml"];
+const BY_HAND: [&str; 3] = [
+    "config/webhook/service.yaml",
+    "config/monitoring/rights.yaml",
+    "config/monitoring/service-monitor.yaml",
+];
 
 /// The manifest of the configuration file.
 const CONFIGURATION: &str = "config/manager/configuration.yaml";

@@ -37,15 +37,7 @@ async fn the_default_values_render_the_kustomization() -> Result<()> {
 #[tokio::test]
 async fn optional_parts_render_their_kustomizations() -> Result<()> {
     let values = ["enablePrometheus=true", "enableVisibilityAPF=true"];
-    let mut rendered = comparable(&Helm::find()?.template(&values, &[]).await?)?;
-    // The rights of Prometheus: only values name its account.
-    for name in [
-        "Role kueue-prometheus-k8s",
-        "RoleBinding kueue-prometheus-k8s",
-        "ClusterRoleBinding kueue-metrics-reader-prometheus",
-    ] {
-        rendered.remove(name).with_context(|| format!("no {name}"))?;
-    }
+    let rendered = comparable(&Helm::find()?.template(&values, &[]).await?)?;
     let folders = ["config/default", "config/monitoring", "config/visibility/flow-control"];
     let mut expected = comparable(&kustomized(&folders)?)?;
     expected.remove("Namespace kueue-system").context("no Namespace")?;
