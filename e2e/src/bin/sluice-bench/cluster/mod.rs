@@ -15,7 +15,7 @@ mod takeover;
 mod turnover;
 
 use anyhow::Result;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use harness::{LabPlan, TestLab};
 use serde_json::{Map, Value, json};
 
@@ -55,6 +55,26 @@ pub(crate) struct ClusterOptions {
     /// Jobs that are pending when the manager restarts, and when the leader of two is killed.
     #[arg(long, default_value_t = 10_000)]
     pending: usize,
+    /// Measures these parts only.
+    #[arg(long, value_enum, value_delimiter = ',')]
+    parts: Vec<Part>,
+}
+
+/// What is measured on a control plane of its own.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// The baseline, and the ceiling that it is compared with.
+    Baseline,
+    Turnover,
+    Lives,
+    Restart,
+    Takeover,
+}
+
+impl ClusterOptions {
+    fn measures(&self, part: Part) -> bool {
+        self.parts.is_empty() || self.parts.contains(&part)
+    }
 }
 
 /// Measures, prints and records.
@@ -62,13 +82,23 @@ pub(crate) async fn run(options: &ClusterOptions) -> Result<()> {
     let mut figures = Vec::new();
     let mut details = Map::new();
     details.insert("profile".into(), json!(options.files.profile()));
-    let ceiling = ceiling(options).await?;
-    figures.push(Figure::plain("ceiling_per_s", ceiling));
-    baseline(options, ceiling, &mut figures, &mut details).await?;
-    turnover(options, &mut figures).await?;
-    lives(options, &mut figures).await?;
-    restart(options, &mut figures).await?;
-    takeover(options, &mut figures).await?;
+    if options.measures(Part::Baseline) {
+        let ceiling = ceiling(options).await?;
+        figures.push(Figure::plain("ceiling_per_s", ceiling));
+        baseline(options, ceiling, &mut figures, &mut details).await?;
+    }
+    if options.measures(Part::Turnover) {
+        turnover(options, &mut figures).await?;
+    }
+    if options.measures(Part::Lives) {
+        lives(options, &mut figures).await?;
+    }
+    if options.measures(Part::Restart) {
+        restart(options, &mut figures).await?;
+    }
+    if options.measures(Part::Takeover) {
+        takeover(options, &mut figures).await?;
+    }
     println!("\nprofile {}", options.files.profile());
     figures::record(&options.files.results("cluster.json"), &figures, details)
 }
