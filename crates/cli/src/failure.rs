@@ -1,9 +1,10 @@
-//! Errors of commands, and the exit code of each (docs/sluicectl.md).
+//! Errors of commands.
 
 use crds::worker_drain::DrainParseFailure;
 
 use crate::{
     access::AccessFailure,
+    command_exit::CommandExit,
     dr::RebuildFailure,
     drain::{DeadlineParseFailure, DrainFailure},
     explain::NameParseFailure,
@@ -14,15 +15,6 @@ use crate::{
     output::RenderFailure,
     requests::RequestFailure,
 };
-
-/// A request failed, an object is missing or a file cannot be read.
-pub const FAILED: u8 = 1;
-/// The command line is wrong; clap uses the same code.
-pub const USAGE: u8 = 2;
-/// The state was not reached before the deadline. What was changed stays.
-pub const TIMED_OUT: u8 = 3;
-/// Refused before anything was changed.
-pub const REFUSED: u8 = 4;
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
@@ -82,102 +74,24 @@ pub enum CommandFailure {
 }
 
 impl CommandFailure {
-    /// The exit code.
+    /// How the command ends.
     #[must_use]
-    pub fn exit_code(&self) -> u8 {
+    pub fn exit(&self) -> CommandExit {
         match self {
             Self::Access(_)
             | Self::Request(_)
             | Self::Render(_)
             | Self::File { .. }
-            | Self::NoWorkload(_) => FAILED,
-            Self::Logs(failure) => of_logs(failure),
-            Self::Name(_) | Self::Deadline(_) | Self::Window(_) | Self::NoWorker => USAGE,
-            Self::Drain(failure) => of_drain(failure),
-            Self::Rebuild(failure) => of_rebuild(failure),
-            Self::Fence(failure) => of_fence(failure),
-            Self::Join(failure) => of_join(failure),
-            Self::Leave(failure) => of_leave(failure),
+            | Self::NoWorkload(_) => CommandExit::Failed,
+            Self::Name(_) | Self::Deadline(_) | Self::Window(_) | Self::NoWorker => {
+                CommandExit::Usage
+            }
+            Self::Logs(failure) => failure.exit(),
+            Self::Drain(failure) => failure.exit(),
+            Self::Rebuild(failure) => failure.exit(),
+            Self::Fence(failure) => failure.exit(),
+            Self::Join(failure) => failure.exit(),
+            Self::Leave(failure) => failure.exit(),
         }
-    }
-}
-
-fn of_logs(failure: &LogsFailure) -> u8 {
-    match failure {
-        LogsFailure::TooMany(_) => USAGE,
-        LogsFailure::Request(_)
-        | LogsFailure::NotServed
-        | LogsFailure::NoWorkload { .. }
-        | LogsFailure::NoPods { .. }
-        | LogsFailure::NoPod { .. }
-        | LogsFailure::NoContainer { .. }
-        | LogsFailure::CutOff { .. } => FAILED,
-    }
-}
-
-fn of_drain(failure: &DrainFailure) -> u8 {
-    match failure {
-        DrainFailure::Request(_) | DrainFailure::NoCluster(_) | DrainFailure::Policy { .. } => {
-            FAILED
-        }
-        DrainFailure::NotDispatchedTo(_) | DrainFailure::PolicyNameTaken { .. } => REFUSED,
-        DrainFailure::StillThere { .. } | DrainFailure::NoAnswer { .. } => TIMED_OUT,
-    }
-}
-
-fn of_rebuild(failure: &RebuildFailure) -> u8 {
-    match failure {
-        RebuildFailure::NotAccepted | RebuildFailure::SameCluster { .. } => REFUSED,
-        RebuildFailure::Request(_)
-        | RebuildFailure::Configuration(_)
-        | RebuildFailure::Unavailable(_)
-        | RebuildFailure::Worker { .. }
-        | RebuildFailure::NoCluster(_)
-        | RebuildFailure::NoIdentity(_)
-        | RebuildFailure::Incomplete(_)
-        | RebuildFailure::Undecodable { .. } => FAILED,
-    }
-}
-
-fn of_fence(failure: &FenceFailure) -> u8 {
-    match failure {
-        FenceFailure::Request(_) | FenceFailure::NoCluster(_) => FAILED,
-        FenceFailure::Reached(_)
-        | FenceFailure::NoSession(_)
-        | FenceFailure::NotAccepted { .. } => REFUSED,
-    }
-}
-
-fn of_join(failure: &JoinFailure) -> u8 {
-    match failure {
-        JoinFailure::Request(_)
-        | JoinFailure::Render(_)
-        | JoinFailure::Configuration(_)
-        | JoinFailure::Authority { .. }
-        | JoinFailure::Roles(_)
-        | JoinFailure::NoToken { .. }
-        | JoinFailure::NoObject { .. } => FAILED,
-        JoinFailure::NotActive { .. } => TIMED_OUT,
-        JoinFailure::Endpoint(_)
-        | JoinFailure::OwnershipConflict(_)
-        | JoinFailure::SameCluster
-        | JoinFailure::RegisteredAs { .. }
-        | JoinFailure::OtherCluster { .. }
-        | JoinFailure::NotInstalled => REFUSED,
-    }
-}
-
-fn of_leave(failure: &LeaveFailure) -> u8 {
-    match failure {
-        LeaveFailure::Request(_) | LeaveFailure::Configuration(_) | LeaveFailure::NoCluster(_) => {
-            FAILED
-        }
-        LeaveFailure::Drain(failure) => of_drain(failure),
-        LeaveFailure::CopiesLeft { .. } | LeaveFailure::NoAnswer { .. } => TIMED_OUT,
-        LeaveFailure::RemainingWork { .. }
-        | LeaveFailure::OtherCluster { .. }
-        | LeaveFailure::RegisteredAs { .. }
-        | LeaveFailure::NotJoined(_)
-        | LeaveFailure::NoWorkerAccess => REFUSED,
     }
 }

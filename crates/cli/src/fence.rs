@@ -19,6 +19,7 @@ use kube::{
 use serde_json::json;
 
 use crate::{
+    command_exit::CommandExit,
     drain::holds_work_on,
     requests::{RequestFailure, find as find_object, list_all},
 };
@@ -49,6 +50,18 @@ pub enum FenceFailure {
         /// Its Workloads under ExactlyOnce.
         workloads: usize,
     },
+}
+
+impl FenceFailure {
+    /// How the command ends.
+    pub(crate) fn exit(&self) -> CommandExit {
+        match self {
+            Self::Request(_) | Self::NoCluster(_) => CommandExit::Failed,
+            Self::Reached(_) | Self::NoSession(_) | Self::NotAccepted { .. } => {
+                CommandExit::Refused
+            }
+        }
+    }
 }
 
 fn work_of(workloads: usize) -> String {

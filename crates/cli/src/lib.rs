@@ -5,7 +5,7 @@
 //!
 //! | module | concept |
 //! |---|---|
-//! | [`args`], [`run`](mod@run), [`failure`] | the command line, the commands, their errors and exit codes |
+//! | [`args`], [`run`](mod@run), [`failure`], [`command_exit`] | the command line, the commands, their errors and exit codes |
 //! | [`clusters`], [`explain`], [`top`] | what is there: workers, one Workload, queues |
 //! | [`logs`] | logs of pods, wherever they run |
 //! | [`join`], [`leave`] | the registration of a worker and its end |
@@ -23,6 +23,7 @@ pub mod access;
 pub mod amounts;
 pub mod args;
 pub mod clusters;
+pub mod command_exit;
 pub mod dr;
 pub mod drain;
 pub mod explain;

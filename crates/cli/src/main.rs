@@ -25,7 +25,7 @@ async fn main() -> ExitCode {
         Ok(()) => ExitCode::from(output.done()),
         Err(failure) => {
             complain(&failure.to_string());
-            ExitCode::from(failure.exit_code())
+            ExitCode::from(failure.exit().code())
         }
     }
 }

@@ -7,7 +7,7 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
-use crate::failure::FAILED;
+use crate::command_exit::CommandExit;
 
 /// The output of one command.
 #[derive(Debug)]
@@ -32,14 +32,14 @@ impl OutputState {
                 self.lost.store(true, Ordering::Relaxed);
                 None
             }
-            Err(_) => Some(FAILED),
+            Err(_) => Some(CommandExit::Failed.code()),
         }
     }
 
     /// The exit code of a command that is done.
     #[must_use]
     pub fn done(&self) -> u8 {
-        if self.lost.load(Ordering::Relaxed) { FAILED } else { 0 }
+        if self.lost.load(Ordering::Relaxed) { CommandExit::Failed.code() } else { 0 }
     }
 }
 
@@ -53,11 +53,14 @@ mod tests {
         let reading = OutputState::new(false);
         assert_eq!(reading.after(&Ok(())), None);
         assert_eq!(reading.after(&failed(ErrorKind::BrokenPipe)), Some(0));
-        assert_eq!(reading.after(&failed(ErrorKind::StorageFull)), Some(FAILED));
+        assert_eq!(
+            reading.after(&failed(ErrorKind::StorageFull)),
+            Some(CommandExit::Failed.code())
+        );
         let changing = OutputState::new(true);
         assert_eq!(changing.after(&failed(ErrorKind::BrokenPipe)), None);
         assert_eq!(changing.done(), 0);
         assert_eq!(changing.after(&failed(ErrorKind::StorageFull)), None);
-        assert_eq!(changing.done(), FAILED);
+        assert_eq!(changing.done(), CommandExit::Failed.code());
     }
 }

@@ -40,6 +40,7 @@ use self::{
 };
 use crate::{
     amounts::counted,
+    command_exit::CommandExit,
     join::{HubInstallation, InstallationFailure},
     requests::RequestFailure,
 };
@@ -95,6 +96,23 @@ pub enum RebuildFailure {
          write to the same copies"
     )]
     NotAccepted,
+}
+
+impl RebuildFailure {
+    /// How the command ends.
+    pub(crate) fn exit(&self) -> CommandExit {
+        match self {
+            Self::NotAccepted | Self::SameCluster { .. } => CommandExit::Refused,
+            Self::Request(_)
+            | Self::Configuration(_)
+            | Self::Unavailable(_)
+            | Self::Worker { .. }
+            | Self::NoCluster(_)
+            | Self::NoIdentity(_)
+            | Self::Incomplete(_)
+            | Self::Undecodable { .. } => CommandExit::Failed,
+        }
+    }
 }
 
 /// What is to be rebuilt.

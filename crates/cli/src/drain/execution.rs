@@ -16,8 +16,8 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::{DrainOrder, PolicyChange, PolicyObject, holds_work_on, plan, window};
-use crate::amounts::counted;
 use crate::requests::{RequestFailure, find, list_all};
+use crate::{amounts::counted, command_exit::CommandExit};
 
 /// Attempts at a policy that others change at the same time.
 const ATTEMPTS: usize = 5;
@@ -81,6 +81,17 @@ pub enum DrainFailure {
         /// Some of them.
         examples: Vec<String>,
     },
+}
+
+impl DrainFailure {
+    /// How the command ends.
+    pub(crate) fn exit(&self) -> CommandExit {
+        match self {
+            Self::Request(_) | Self::NoCluster(_) | Self::Policy { .. } => CommandExit::Failed,
+            Self::NotDispatchedTo(_) | Self::PolicyNameTaken { .. } => CommandExit::Refused,
+            Self::StillThere { .. } | Self::NoAnswer { .. } => CommandExit::TimedOut,
+        }
+    }
 }
 
 /// Carries out an order. Gives a line per change; none if the order held already.

@@ -40,7 +40,7 @@ pub use membership::{MemberRemoval, joined_configs, set_members, without_member}
 pub use ownership::{OtherHub, OwnershipConflict, is_joined};
 pub use registration::{cluster_uid, dry_run, join};
 
-use crate::{output::RenderFailure, requests::RequestFailure};
+use crate::{command_exit::CommandExit, output::RenderFailure, requests::RequestFailure};
 
 /// What is wanted.
 #[derive(Clone, Debug)]
@@ -110,16 +110,16 @@ pub enum JoinFailure {
     #[error(transparent)]
     OwnershipConflict(#[from] OwnershipConflict),
     /// The file with the authority cannot be read.
-    #[error("cannot read the certificate authority {file}: {reason}")]
+    #[error("cannot read the certificate authority {file}: {source}")]
     Authority {
         /// The file.
         file: String,
         /// What is wrong.
-        reason: String,
+        source: std::io::Error,
     },
     /// The generated roles of a declared kind cannot be read.
     #[error("cannot read the roles of the kinds of jobs: {0}")]
-    Roles(String),
+    Roles(#[from] serde_saphyr::Error),
     /// Both are the same cluster.
     #[error("the worker is the manager cluster itself: the uid of kube-system is the same")]
     SameCluster,
@@ -172,4 +172,26 @@ pub enum JoinFailure {
         /// Reason and message of the condition.
         why: String,
     },
+}
+
+impl JoinFailure {
+    /// How the command ends.
+    pub(crate) fn exit(&self) -> CommandExit {
+        match self {
+            Self::Request(_)
+            | Self::Render(_)
+            | Self::Configuration(_)
+            | Self::Authority { .. }
+            | Self::Roles(_)
+            | Self::NoToken { .. }
+            | Self::NoObject { .. } => CommandExit::Failed,
+            Self::NotActive { .. } => CommandExit::TimedOut,
+            Self::Endpoint(_)
+            | Self::OwnershipConflict(_)
+            | Self::SameCluster
+            | Self::RegisteredAs { .. }
+            | Self::OtherCluster { .. }
+            | Self::NotInstalled => CommandExit::Refused,
+        }
+    }
 }

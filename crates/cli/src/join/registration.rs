@@ -156,16 +156,12 @@ fn account_objects_of(
     kinds: &Kinds,
     hub: &HubIdentity,
 ) -> Result<Vec<Value>, JoinFailure> {
-    let objects = account_objects(&request.account, kinds, request.logs, hub);
-    objects.map_err(|error| JoinFailure::Roles(error.to_string()))
+    Ok(account_objects(&request.account, kinds, request.logs, hub)?)
 }
 
 fn endpoint(worker: &ClusterAccess, request: &JoinRequest) -> Result<JoinEndpoint, JoinFailure> {
     let read = |file: &std::path::Path| {
-        let failed = |error: std::io::Error| JoinFailure::Authority {
-            file: file.display().to_string(),
-            reason: error.to_string(),
-        };
+        let failed = |source| JoinFailure::Authority { file: file.display().to_string(), source };
         fs::read(file).map_err(failed).map(|pem| base64(&pem))
     };
     let options = EndpointOptions {

@@ -108,9 +108,7 @@ pub async fn leave(
 /// With the kubeconfig of another worker the command would remove the rights there.
 async fn check_worker(hub: &Client, worker: &Client, name: &str) -> Result<(), LeaveFailure> {
     let found = requests::cluster_uid(worker).await?;
-    let found = found.ok_or_else(|| {
-        LeaveFailure::NoCluster(format!("of worker {name}: Namespace kube-system is missing"))
-    })?;
+    let found = found.ok_or_else(|| LeaveFailure::NoIdentity(format!("the worker of {name}")))?;
     let clusters: Vec<MultiKueueCluster> = list_all(hub).await?;
     match identity::conflict(&clusters, name, &found) {
         None => Ok(()),
@@ -138,7 +136,7 @@ fn object(api_version: &str, kind: &str, namespace: Option<&str>, name: &str) ->
 fn without_join(failure: JoinFailure) -> LeaveFailure {
     match failure {
         JoinFailure::Request(failure) => failure.into(),
-        _ => LeaveFailure::NoCluster("of the manager: Namespace kube-system is missing".to_owned()),
+        _ => LeaveFailure::NoIdentity("the manager cluster".to_owned()),
     }
 }
 

@@ -16,7 +16,8 @@ use jiff::Timestamp;
 pub use execution::leave;
 
 use crate::{
-    amounts::counted, drain::DrainFailure, join::InstallationFailure, requests::RequestFailure,
+    amounts::counted, command_exit::CommandExit, drain::DrainFailure, join::InstallationFailure,
+    requests::RequestFailure,
 };
 
 /// What is wanted.
@@ -61,6 +62,9 @@ pub enum LeaveFailure {
     /// There is no such worker.
     #[error("no MultiKueueCluster {0}")]
     NoCluster(String),
+    /// The identity of a cluster is not known.
+    #[error("cannot tell which cluster {0} is: it has no namespace kube-system")]
+    NoIdentity(String),
     /// The registration was made by hand.
     #[error("MultiKueueCluster {0} was not made by join: remove it as it was made")]
     NotJoined(String),
@@ -123,4 +127,23 @@ pub enum LeaveFailure {
         /// How long was waited.
         within: Duration,
     },
+}
+
+impl LeaveFailure {
+    /// How the command ends.
+    pub(crate) fn exit(&self) -> CommandExit {
+        match self {
+            Self::Request(_)
+            | Self::Configuration(_)
+            | Self::NoCluster(_)
+            | Self::NoIdentity(_) => CommandExit::Failed,
+            Self::Drain(failure) => failure.exit(),
+            Self::CopiesLeft { .. } | Self::NoAnswer { .. } => CommandExit::TimedOut,
+            Self::RemainingWork { .. }
+            | Self::OtherCluster { .. }
+            | Self::RegisteredAs { .. }
+            | Self::NotJoined(_)
+            | Self::NoWorkerAccess => CommandExit::Refused,
+        }
+    }
 }

@@ -16,6 +16,7 @@ use self::{
     text::LogText,
 };
 use crate::{
+    command_exit::CommandExit,
     explain::{WorkloadQuery, workloads_of},
     requests::{RequestFailure, list},
 };
@@ -85,6 +86,22 @@ pub enum LogsFailure {
         /// Why.
         cause: String,
     },
+}
+
+impl LogsFailure {
+    /// How the command ends.
+    pub(crate) fn exit(&self) -> CommandExit {
+        match self {
+            Self::TooMany(_) => CommandExit::Usage,
+            Self::Request(_)
+            | Self::NotServed
+            | Self::NoWorkload { .. }
+            | Self::NoPods { .. }
+            | Self::NoPod { .. }
+            | Self::NoContainer { .. }
+            | Self::CutOff { .. } => CommandExit::Failed,
+        }
+    }
 }
 
 fn of_cluster(cluster: &str) -> String {
