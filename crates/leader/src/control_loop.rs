@@ -116,63 +116,115 @@ impl MeasurementSink for Unmeasured {
 /// An answer on its way back.
 type Answered = (Ticket, WriteOutcome);
 
+/// Why the loop wakes.
+enum Wakeup<I> {
+    /// The process stops, or every sender of inputs is gone.
+    Stop,
+    /// Objects have changed.
+    Inputs(Vec<QueuedInput<I>>),
+    /// A write has an answer. More may have come since.
+    Answer(Answered),
+    /// The state is to be logged.
+    Dump,
+    /// The time that the last decision asked for has come.
+    Timer,
+}
+
 /// Runs until `stop`, or until every sender of inputs is gone.
-pub async fn run<C>(mut control: C, mut inputs: InputQueues<C::Input>, io: ControlIo, stop: Stop)
+pub async fn run<C>(control: C, mut inputs: InputQueues<C::Input>, io: ControlIo, stop: Stop)
 where
     C: Control<Input: InputSource>,
 {
     // Answers have a channel of their own: they never wait behind inputs that they unblock.
     let (answers, mut answered) = unbounded_channel::<Answered>();
-    let mut wake: Option<Timestamp> = None;
     let mut dumps = signal(SignalKind::user_defined2()).ok();
-    let mut clock = Reading::now();
+    let mut turns = ControlTurns { control, io, answers, clock: Reading::now() };
+    let mut wake: Option<Timestamp> = None;
     loop {
-        let (mut first, mut batch) = (None, Vec::new());
-        tokio::select! {
-            () = stop.cancelled() => return,
-            Some(answer) = answered.recv() => first = Some(answer),
-            inputs = inputs.next_batch() => {
-                if inputs.is_empty() {
-                    return;
-                }
-                batch = inputs;
+        let wakeup = tokio::select! {
+            () = stop.cancelled() => Wakeup::Stop,
+            Some(answer) = answered.recv() => Wakeup::Answer(answer),
+            batch = inputs.next_batch() => {
+                if batch.is_empty() { Wakeup::Stop } else { Wakeup::Inputs(batch) }
             }
-            () = requested(&mut dumps) => {
-                control.dump().lines().for_each(|line| tracing::info!(target: "dump", "{line}"));
+            () = requested(&mut dumps) => Wakeup::Dump,
+            () = until(wake) => Wakeup::Timer,
+        };
+        let (batch, first) = match wakeup {
+            Wakeup::Stop => return,
+            Wakeup::Dump => {
+                turns.dump();
                 continue;
             }
-            () = until(wake) => {}
-        }
-        let reading = Reading::now();
-        if let Some(jump) = reading.jump_since(clock) {
-            tracing::warn!(%jump, "the clock of this machine jumped");
-            control.clock_jumped(jump);
-        }
-        clock = reading;
-        let now = reading.wall;
-        let observed = Instant::now();
+            Wakeup::Inputs(batch) => (batch, None),
+            Wakeup::Answer(answer) => (Vec::new(), Some(answer)),
+            Wakeup::Timer => (Vec::new(), None),
+        };
         let more = std::iter::from_fn(|| answered.try_recv().ok());
+        wake = turns.take(batch, first.into_iter().chain(more));
+    }
+}
+
+/// A composition, and where its decisions go.
+struct ControlTurns<C> {
+    control: C,
+    io: ControlIo,
+    answers: UnboundedSender<Answered>,
+    /// The clocks at the last turn.
+    clock: Reading,
+}
+
+impl<C: Control<Input: InputSource>> ControlTurns<C> {
+    /// Takes what has come, decides, and sends. Returns when the next turn is due without anything new.
+    fn take(
+        &mut self,
+        batch: Vec<QueuedInput<C::Input>>,
+        answers: impl Iterator<Item = Answered>,
+    ) -> Option<Timestamp> {
+        let now = self.read_clock();
+        let observed = Instant::now();
         for QueuedInput { input, since } in batch {
-            io.decisions.observe_input(&input, observed.saturating_duration_since(since));
-            control.observe(input, now);
+            let waited = observed.saturating_duration_since(since);
+            self.io.decisions.observe_input(&input, waited);
+            self.control.observe(input, now);
         }
-        for (ticket, answer) in first.into_iter().chain(more) {
-            control.answered(&ticket, answer, now);
+        for (ticket, answer) in answers {
+            self.control.answered(&ticket, answer, now);
         }
+        let wake = self.decide(now);
+        self.io.decisions.observe(observed.elapsed());
+        wake
+    }
+
+    fn read_clock(&mut self) -> Timestamp {
+        let reading = Reading::now();
+        if let Some(jump) = reading.jump_since(self.clock) {
+            tracing::warn!(%jump, "the clock of this machine jumped");
+            self.control.clock_jumped(jump);
+        }
+        self.clock = reading;
+        reading.wall
+    }
+
+    fn decide(&mut self, now: Timestamp) -> Option<Timestamp> {
         let began = Instant::now();
-        let decisions = control.decide(now);
+        let decisions = self.control.decide(now);
+        let io = &self.io;
         if !decisions.measurements.is_empty() {
             io.measure.measure(decisions.measurements, began.elapsed());
         }
         io.explanations.update(decisions.explained);
-        wake = decisions.wake;
         // A connection is wanted before anything is sent over it.
         if let Some(plans) = decisions.connections {
             io.workers.set_plans(plans);
         }
-        decisions.orders.into_iter().for_each(|order| send(order, &io, &answers));
+        decisions.orders.into_iter().for_each(|order| send(order, io, &self.answers));
         decisions.events.into_iter().for_each(|event| io.recorder.record(event));
-        io.decisions.observe(observed.elapsed());
+        decisions.wake
+    }
+
+    fn dump(&self) {
+        self.control.dump().lines().for_each(|line| tracing::info!(target: "dump", "{line}"));
     }
 }
 
