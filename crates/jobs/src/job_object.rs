@@ -366,6 +366,10 @@ impl GenericJob for JobObject {
         of_kind!(self, job => job.unresolved())
     }
 
+    fn contradicts_itself(&self) -> bool {
+        of_kind!(self, job => job.contradicts_itself())
+    }
+
     fn live_generation(&self, gates: JobGates) -> Option<String> {
         of_kind!(self, job => job.live_generation(gates))
     }

@@ -22,7 +22,7 @@
 //! | How is a Workload built and named? | [`construct_workload`], [`workload_name`] |
 //! | Does a Workload match its job? | [`equivalence`] |
 //! | What is the next step? | [`reconcile`] |
-//! | Which fields of a status have a wrong type? | [`unreadable_status`] |
+//! | Which fields have a wrong type? | [`expected_type`], [`unreadable_status`] |
 //! | Which pod sets can no Workload have? | [`pod_sets_problem`] |
 //! | What do pods get at a start? | [`pod_sets_info`], [`pod_set_info`] |
 //! | Which taints do the pods tolerate? | [`pod_tolerations`] |
@@ -56,6 +56,7 @@ pub mod elastic_copies;
 pub mod elastic_job_gate;
 pub mod elastic_ungater;
 pub mod equivalence;
+pub mod expected_type;
 pub mod generic_job;
 pub mod go_parse;
 pub mod group_sizes;

@@ -137,6 +137,12 @@ impl Pointer {
         self.steps.iter().all(|step| step != EVERY)
     }
 
+    /// Whether a step stands for an element of a list, or for every one.
+    #[must_use]
+    pub fn is_element(step: &str) -> bool {
+        step == EVERY || step.parse::<usize>().is_ok()
+    }
+
     /// Whether the field is `top` itself or below it.
     #[must_use]
     pub fn is_below(&self, top: &str) -> bool {

@@ -1,13 +1,12 @@
 //! Fields of a status that a declared kind reads and that have another type than the kind expects. They count as absent, so that the job
 //! seems not to run or never to end.
 
-use std::{fmt, sync::LazyLock};
-
-use serde_json::Value;
+use std::sync::LazyLock;
 
 use crate::{
     GenericJob, JobObject,
     declared::{JobFields, Outcome, Probe},
+    expected_type::{ExpectedType, WrongType},
     pointer::Pointer,
 };
 
@@ -17,52 +16,10 @@ const STATUS: &str = "status";
 static WHOLE: LazyLock<Pointer> = LazyLock::new(|| Pointer::of(&[STATUS]));
 static CONDITIONS: LazyLock<Pointer> = LazyLock::new(|| Pointer::of(&[STATUS, "conditions"]));
 
-/// The type that a field should have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ExpectedType {
-    /// An integer.
-    Number,
-    /// A string.
-    Text,
-    /// A list of objects.
-    List,
-    /// An object, or a list.
-    Fields,
-}
-
 /// A field with another type than the expected one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "{field} is no {expected} and counts as absent: whether the job runs or has ended is not known from it"
-)]
-pub struct UnreadableField {
-    field: String,
-    expected: ExpectedType,
-}
-
-impl fmt::Display for ExpectedType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Number => "integer",
-            Self::Text => "string",
-            Self::List => "list of objects",
-            Self::Fields => "object",
-        })
-    }
-}
-
-impl ExpectedType {
-    fn is_of(self, value: &Value) -> bool {
-        match self {
-            // Null counts as absent, as for the API server.
-            _ if value.is_null() => true,
-            Self::Number => value.is_i64() || value.is_u64(),
-            Self::Text => value.is_string(),
-            Self::List => value.as_array().is_some_and(|all| all.iter().all(Value::is_object)),
-            Self::Fields => value.is_object() || value.is_array(),
-        }
-    }
-}
+#[error("{0} and counts as absent: whether the job runs or has ended is not known from it")]
+pub struct UnreadableField(WrongType);
 
 impl JobObject {
     /// The first field of the status that decisions read and that has a wrong type. The API server sees to the types of other kinds.
@@ -75,7 +32,9 @@ impl JobObject {
         }
         let mut expected = vec![(&*WHOLE, ExpectedType::Fields)];
         expected.extend(job.kind().fields().into_iter().flat_map(read_fields));
-        expected.into_iter().find_map(|(at, expected)| unreadable(object, at, expected))
+        let mut wrong =
+            expected.into_iter().filter_map(|(at, expected)| expected.contradicted(at, object));
+        wrong.next().map(UnreadableField)
     }
 }
 
@@ -114,22 +73,10 @@ fn add_read<'a>(probe: &'a Probe, read: &mut Vec<(&'a Pointer, ExpectedType)>) {
     }
 }
 
-fn unreadable(object: &Value, at: &Pointer, expected: ExpectedType) -> Option<UnreadableField> {
-    let is_wrong = |at: &Pointer, expected: ExpectedType| {
-        at.all(object).into_iter().any(|value| !expected.is_of(value))
-    };
-    let field = |at: &Pointer, expected| UnreadableField { field: at.field_path(), expected };
-    let obstacle = at.parents().into_iter().find(|parent| is_wrong(parent, ExpectedType::Fields));
-    obstacle
-        .map(|parent| field(&parent, ExpectedType::Fields))
-        .or_else(|| is_wrong(at, expected).then(|| field(at, expected)))
-}
-
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
-    use super::*;
     use crate::Kinds;
 
     fn found(kind: (&str, &str), status: &Value) -> Option<String> {

@@ -3,7 +3,10 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::pointer::Pointer;
+use crate::{
+    expected_type::{ExpectedType, WrongType},
+    pointer::Pointer,
+};
 
 /// A number that is read from an object.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -38,11 +41,11 @@ pub struct Bounded {
 }
 
 impl Bounded {
-    fn of(&self, object: &Value) -> i64 {
-        let [number, least] =
-            [&self.number, &self.least].map(|at| at.number(object).unwrap_or_default());
+    fn of(&self, object: &Value) -> Result<i64, WrongType> {
+        let number = integer(&self.number, object)?.unwrap_or_default();
+        let least = integer(&self.least, object)?.unwrap_or_default();
         let raised = number.max(least).max(0);
-        self.most.number(object).map_or(raised, |most| raised.min(most))
+        Ok(integer(&self.most, object)?.map_or(raised, |most| raised.min(most)))
     }
 }
 
@@ -54,28 +57,50 @@ impl Default for Count {
 
 impl Count {
     /// The number in an object.
-    #[must_use]
-    pub fn of(&self, object: &Value) -> Option<i64> {
+    ///
+    /// # Errors
+    /// If a field that is read is there and no integer. It never counts as absent: the job may have any number of pods.
+    pub fn of(&self, object: &Value) -> Result<Option<i64>, WrongType> {
         match self {
-            Self::Number(number) => Some(*number),
-            Self::At(at) => at.number(object),
-            Self::First(counts) => counts.iter().find_map(|count| count.of(object)),
-            Self::Min(counts) => counts.iter().filter_map(|count| count.of(object)).min(),
-            Self::Max(counts) => counts.iter().filter_map(|count| count.of(object)).max(),
-            Self::Product(counts) => counts
-                .iter()
-                .try_fold(1_i64, |product, count| Some(product.saturating_mul(count.of(object)?))),
-            Self::Bounded(bounded) => Some(bounded.of(object)),
+            Self::Number(number) => Ok(Some(*number)),
+            Self::At(at) => integer(at, object),
+            Self::First(counts) => {
+                let mut present = counts.iter().filter_map(|count| count.of(object).transpose());
+                present.next().transpose()
+            }
+            Self::Min(counts) => Ok(present(counts, object)?.into_iter().min()),
+            Self::Max(counts) => Ok(present(counts, object)?.into_iter().max()),
+            Self::Product(counts) => {
+                let factors = present(counts, object)?;
+                let product = factors.iter().fold(1_i64, |all, factor| all.saturating_mul(*factor));
+                Ok((factors.len() == counts.len()).then_some(product))
+            }
+            Self::Bounded(bounded) => bounded.of(object).map(Some),
         }
     }
 
     /// The number as a count of pods: 1 if it is absent, never negative.
-    #[must_use]
-    pub fn pods(&self, object: &Value) -> i32 {
+    ///
+    /// # Errors
+    /// As for the number.
+    pub fn pods(&self, object: &Value) -> Result<i32, WrongType> {
         // An absent field has the default of Kubernetes' own replicas and parallelism.
-        let number = self.of(object).unwrap_or(1).max(0);
-        i32::try_from(number).unwrap_or(i32::MAX)
+        let number = self.of(object)?.unwrap_or(1).max(0);
+        Ok(i32::try_from(number).unwrap_or(i32::MAX))
     }
+}
+
+/// The integer at a field; absent if the field is.
+fn integer(at: &Pointer, object: &Value) -> Result<Option<i64>, WrongType> {
+    match ExpectedType::Number.contradicted(at, object) {
+        Some(wrong) => Err(wrong),
+        None => Ok(at.get(object).map(|number| number.as_i64().unwrap_or(i64::MAX))),
+    }
+}
+
+/// Those of several numbers that are present.
+fn present(counts: &[Count], object: &Value) -> Result<Vec<i64>, WrongType> {
+    counts.iter().filter_map(|count| count.of(object).transpose()).collect()
 }
 
 #[cfg(test)]
@@ -95,11 +120,10 @@ mod tests {
             (json!({ "completions": 2, "parallelism": 5 }), 2),
             (json!({ "completions": 2 }), 2),
             (json!({ "completions": null, "parallelism": 5 }), 5),
-            (json!({ "completions": "2" }), 1),
             (json!({}), 1),
             (json!({ "completions": -3 }), 0),
         ] {
-            assert_eq!(rule.pods(&object), pods, "{object}");
+            assert_eq!(rule.pods(&object), Ok(pods), "{object}");
         }
     }
 
@@ -109,7 +133,7 @@ mod tests {
         for (object, pods) in
             [(json!({ "hosts": 0 }), 1), (json!({}), 1), (json!({ "hosts": 4 }), 4)]
         {
-            assert_eq!(rule.pods(&object), pods, "{object}");
+            assert_eq!(rule.pods(&object), Ok(pods), "{object}");
         }
     }
 
@@ -125,7 +149,7 @@ mod tests {
             (json!({ "n": 3, "min": 4, "max": 2 }), 2),
             (json!({ "n": -1 }), 0),
         ] {
-            assert_eq!(rule.pods(&object), pods, "{object}");
+            assert_eq!(rule.pods(&object), Ok(pods), "{object}");
         }
     }
 
@@ -134,8 +158,34 @@ mod tests {
         let rule = count(json!({ "product": [
             { "first": [{ "at": "/a" }, { "number": 2 }] }, { "at": "/b" },
         ] }));
-        assert_eq!(rule.pods(&json!({ "b": 3 })), 6);
-        assert_eq!(rule.pods(&json!({ "a": i64::MAX, "b": i64::MAX })), i32::MAX);
-        assert_eq!(rule.of(&json!({ "a": 1 })), None);
+        assert_eq!(rule.pods(&json!({ "b": 3 })), Ok(6));
+        assert_eq!(rule.pods(&json!({ "a": i64::MAX, "b": i64::MAX })), Ok(i32::MAX));
+        assert_eq!(rule.of(&json!({ "a": 1 })), Ok(None));
+    }
+
+    #[test]
+    fn a_field_that_is_no_integer_is_never_absent() {
+        let read = json!({ "at": "/spec/size" });
+        for rule in [
+            read.clone(),
+            json!({ "first": [read, { "number": 1 }] }),
+            json!({ "min": [{ "number": 1 }, read] }),
+            json!({ "max": [{ "number": 1 }, read] }),
+            json!({ "product": [{ "at": "/none" }, read] }),
+            json!({ "bounded": { "number": "/none", "least": "/none", "most": "/spec/size" } }),
+        ] {
+            let rule = count(rule);
+            let error = |object: Value| rule.pods(&object).map_err(|wrong| wrong.to_string());
+            for size in [json!("8"), json!(8.0), json!({}), json!([8]), json!(true)] {
+                let found = error(json!({ "spec": { "size": size } }));
+                assert_eq!(found, Err("spec.size is no integer".to_owned()), "{rule:?} {size}");
+            }
+            for spec in [json!("x"), json!([{ "size": 8 }])] {
+                let found = error(json!({ "spec": spec }));
+                assert_eq!(found, Err("spec is no object".to_owned()), "{rule:?} {spec}");
+            }
+            assert!(error(json!({ "spec": { "size": 1 } })).is_ok());
+            assert!(error(json!({ "spec": { "size": u64::MAX } })).is_ok());
+        }
     }
 }

@@ -33,10 +33,18 @@ pub struct DeclaredJob {
     pub(crate) object: Value,
     /// Empty while the job is unresolved.
     pub(super) pod_sets: Vec<DeclaredPodSet>,
-    /// Which object is missing that the pod sets need.
-    pub(super) unresolved: Option<String>,
+    pub(super) unresolved: Option<Unresolved>,
     /// The RayCluster that the operator has made of the job, if its autoscaler changes its size.
     pub(super) live_cluster: Option<LiveCluster>,
+}
+
+/// Why the pod sets of a job are not known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Unresolved {
+    /// An object is missing, or cannot be read, that they need.
+    Missing(String),
+    /// The job contradicts itself. Only a change of it mends that.
+    Contradiction(String),
 }
 
 impl DeclaredJob {
@@ -192,13 +200,19 @@ impl GenericJob for DeclaredJob {
         // A template of another object that does not decode counts as missing: the job waits until that object is
         // mended.
         if let Err(error) = job.resolve(found) {
-            job.unresolved = Some(error);
+            job.unresolved = Some(Unresolved::Missing(error));
         }
         job
     }
 
     fn unresolved(&self) -> Option<&str> {
-        self.unresolved.as_deref()
+        match self.unresolved.as_ref()? {
+            Unresolved::Missing(message) | Unresolved::Contradiction(message) => Some(message),
+        }
+    }
+
+    fn contradicts_itself(&self) -> bool {
+        matches!(self.unresolved, Some(Unresolved::Contradiction(_)))
     }
 
     fn live_generation(&self, gates: JobGates) -> Option<String> {

@@ -19,12 +19,12 @@ pub(super) struct LiveCluster {
 }
 
 impl LiveCluster {
-    /// Reads a RayCluster. `count` counts the pods of a group, as of one of the job.
-    pub(super) fn of(cluster: &DynamicObject, count: impl Fn(&Value) -> i32) -> Self {
+    /// Reads a RayCluster. `count` counts the pods of a group, as of one of the job; a group that it cannot count keeps its size.
+    pub(super) fn of(cluster: &DynamicObject, count: impl Fn(&Value) -> Option<i32>) -> Self {
         let groups = cluster.data.pointer(WORKER_GROUPS).and_then(Value::as_array);
         let group = |group: &Value| {
             let name = group["groupName"].as_str()?.to_lowercase();
-            Some((name, count(group)))
+            Some((name, count(group)?))
         };
         Self {
             generation: cluster.metadata.generation.unwrap_or_default(),

@@ -1,7 +1,47 @@
 //! Pod sets of a declared job whose templates stand in other objects.
 
-use super::{DeclaredJob, components, live_cluster::LiveCluster};
+use super::{
+    DeclaredJob, components, declared_job::Unresolved, declared_pod_set::DeclaredPodSet,
+    live_cluster::LiveCluster, pod_sets::PodSetsError,
+};
+use kube_core::DynamicObject;
+
 use crate::lookups::{FoundObjects, LookupFailure, LookupRule, NeededObject};
+
+/// An object that the job names, with the name of its rule.
+type Source<'a> = (String, NeededObject, &'a DynamicObject);
+
+/// Why a job has no pod sets.
+enum ReadError {
+    Unresolved(Unresolved),
+    /// A pod template does not decode.
+    Undecodable(String),
+}
+
+impl From<Unresolved> for ReadError {
+    fn from(unresolved: Unresolved) -> Self {
+        Self::Unresolved(unresolved)
+    }
+}
+
+impl From<String> for ReadError {
+    fn from(error: String) -> Self {
+        Self::Undecodable(error)
+    }
+}
+
+impl From<PodSetsError> for ReadError {
+    fn from(error: PodSetsError) -> Self {
+        match error {
+            PodSetsError::Template(error) => Self::Undecodable(error),
+            wrong @ PodSetsError::Type(_) => Unresolved::Contradiction(wrong.to_string()).into(),
+        }
+    }
+}
+
+fn unnamed(lookup: &str) -> Unresolved {
+    Unresolved::Contradiction(format!("the job names no {lookup}"))
+}
 
 impl DeclaredJob {
     /// The objects that the job needs, each with its rule.
@@ -20,55 +60,56 @@ impl DeclaredJob {
         })
     }
 
-    /// Reads the pod sets. A job that names a missing object has none.
+    /// Reads the pod sets. A job that names a missing object or contradicts itself has none.
     ///
     /// # Errors
     /// If a pod template does not decode.
     pub(super) fn resolve(&mut self, found: &FoundObjects) -> Result<(), String> {
-        (self.pod_sets, self.unresolved) = (Vec::new(), None);
+        (self.pod_sets, self.live_cluster, self.unresolved) = (Vec::new(), None, None);
+        match self.read(found) {
+            Ok((pod_sets, live_cluster)) => {
+                (self.pod_sets, self.live_cluster) = (pod_sets, live_cluster);
+                Ok(())
+            }
+            Err(ReadError::Unresolved(unresolved)) => {
+                self.unresolved = Some(unresolved);
+                Ok(())
+            }
+            Err(ReadError::Undecodable(error)) => Err(error),
+        }
+    }
+
+    /// The objects that were found, each with its rule.
+    fn sources<'a>(&self, found: &'a FoundObjects) -> Result<Vec<Source<'a>>, ReadError> {
         let mut sources = Vec::new();
         for (rule, needed) in self.needed() {
             match found.get(&needed) {
-                Ok(object) => sources.push((rule.name.clone(), needed, object)),
+                Ok(object) => sources.push((rule.name.clone(), needed, &**object)),
                 Err(_) if rule.optional => {}
                 // All pod sets or none: a Workload of some of them would be admitted for too little.
                 Err(failure) => {
-                    self.unresolved = Some(failure.message(&needed));
-                    return Ok(());
+                    return Err(Unresolved::Missing(failure.message(&needed)).into());
                 }
             }
         }
-        let rules = self.fields().map(|fields| fields.pod_sets.clone()).unwrap_or_default();
-        let mut pod_sets = Vec::new();
-        for rule in rules {
-            let Some(from) = &rule.from else {
-                pod_sets.extend(rule.pod_sets(&self.object, None)?);
-                continue;
-            };
-            let Some((_, needed, object)) = sources.iter().find(|one| one.0 == from.lookup) else {
-                self.unresolved = Some(format!("the job names no {}", from.lookup));
-                return Ok(());
-            };
-            let sets = rule.pod_sets(&self.object, Some(&object.data));
-            pod_sets.extend(sets.map_err(|error| format!("{needed}: {error}"))?);
-        }
-        if let Some(at) = self.fields().and_then(|fields| fields.components.as_ref()) {
-            let name = self.metadata.name.as_deref().unwrap_or_default();
-            match components::wrapped_pod_sets(at, &self.object, name) {
-                Ok(sets) => pod_sets.extend(sets),
-                // No schema checks a wrapped object. The job stays readable: its finalizers are removed, and an event names the field.
-                Err(error) => {
-                    self.unresolved = Some(error.to_string());
-                    return Ok(());
-                }
-            }
+        Ok(sources)
+    }
+
+    fn read(
+        &self,
+        found: &FoundObjects,
+    ) -> Result<(Vec<DeclaredPodSet>, Option<LiveCluster>), ReadError> {
+        let sources = self.sources(found)?;
+        let mut pod_sets = self.pod_sets_by_rules(&sources)?;
+        let fields = self.fields();
+        let name = self.metadata.name.as_deref().unwrap_or_default();
+        if let Some(at) = fields.and_then(|fields| fields.components.as_ref()) {
+            // No schema checks a wrapped object. The job stays readable: its finalizers are removed, and an event names the field.
+            let sets = components::wrapped_pod_sets(at, &self.object, name);
+            pod_sets.extend(sets.map_err(|error| Unresolved::Contradiction(error.to_string()))?);
         }
         if let Some(training) = self.training() {
-            let Some((.., runtime)) = sources.first() else {
-                self.unresolved = Some("the job names no runtime".to_owned());
-                return Ok(());
-            };
-            let name = self.metadata.name.as_deref().unwrap_or_default();
+            let (.., runtime) = sources.first().ok_or_else(|| unnamed("runtime"))?;
             pod_sets.extend(training.pod_sets(&self.object, name, &runtime.data)?);
         }
         if let Some(spark) = self.spark() {
@@ -77,19 +118,34 @@ impl DeclaredJob {
         pod_sets.extend(self.group_pod_set()?);
         // Last, because upstream has the pod set of the submitter behind those of the groups
         // (docs/reference/kueue.md §7.8).
-        let mut live_cluster = None;
-        if let Some(ray) = self.fields().and_then(|fields| fields.ray.as_ref()) {
-            ray.place_fields(&mut pod_sets);
-            pod_sets.extend(ray.submitter(&self.object)?);
-            let live = sources.iter().find(|one| ray.live.as_ref() == Some(&one.0));
-            let groups =
-                self.fields().and_then(|one| one.pod_sets.iter().find(|rule| rule.each.is_some()));
-            live_cluster = live
-                .zip(groups)
-                .map(|((.., cluster), rule)| LiveCluster::of(cluster, |group| rule.count(group)));
+        let Some(ray) = self.ray() else { return Ok((pod_sets, None)) };
+        ray.place_fields(&mut pod_sets);
+        pod_sets.extend(ray.submitter(&self.object)?);
+        let live = sources.iter().find(|one| ray.live.as_ref() == Some(&one.0));
+        let groups = fields.and_then(|one| one.pod_sets.iter().find(|rule| rule.each.is_some()));
+        let live_cluster = live
+            .zip(groups)
+            .map(|((.., cluster), rule)| LiveCluster::of(cluster, |group| rule.count(group).ok()));
+        Ok((pod_sets, live_cluster))
+    }
+
+    fn pod_sets_by_rules(&self, sources: &[Source<'_>]) -> Result<Vec<DeclaredPodSet>, ReadError> {
+        let rules = self.fields().map(|fields| fields.pod_sets.as_slice()).unwrap_or_default();
+        let mut pod_sets = Vec::new();
+        for rule in rules {
+            let Some(from) = &rule.from else {
+                pod_sets.extend(rule.pod_sets(&self.object, None)?);
+                continue;
+            };
+            let source = sources.iter().find(|one| one.0 == from.lookup);
+            let (_, needed, object) = source.ok_or_else(|| unnamed(&from.lookup))?;
+            let sets = rule.pod_sets(&self.object, Some(&object.data));
+            pod_sets.extend(sets.map_err(|error| match error {
+                PodSetsError::Template(error) => format!("{needed}: {error}").into(),
+                wrong @ PodSetsError::Type(_) => ReadError::from(wrong),
+            })?);
         }
-        (self.pod_sets, self.live_cluster) = (pod_sets, live_cluster);
-        Ok(())
+        Ok(pod_sets)
     }
 
     /// Removes what a start has added to templates of other objects, also while these are missing.

@@ -9,6 +9,7 @@ use super::{
     declared_pod_set::{DeclaredPodSet, IndexLabels, WrittenReplicas, decode_template},
 };
 use crate::{
+    expected_type::{ExpectedType, WrongType},
     pod_set_info::{PodSetInfo, StartError},
     pointer::Pointer,
 };
@@ -70,6 +71,17 @@ pub enum PodSetName {
     Lowered(Pointer),
 }
 
+/// Why the pod sets of a rule cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum PodSetsError {
+    /// A template does not decode, or contradicts its additions.
+    #[error("{0}")]
+    Template(String),
+    /// A list, an object or a number is something else.
+    #[error("{0}: how many pods the job has is not known")]
+    Type(#[from] WrongType),
+}
+
 impl PodSetRule {
     pub(super) fn check(&self, lookups: &[&str]) -> Result<(), FieldsError> {
         let from = self.from.as_ref();
@@ -105,8 +117,19 @@ impl PodSetRule {
         }
     }
 
-    /// Elements of the job with a pod set, each with its place.
-    fn elements<'a>(&self, job: &'a Value) -> Vec<(&'a Value, Pointer)> {
+    /// The first list, or object around a template, that is something else.
+    fn wrong_place(&self, job: &Value) -> Option<WrongType> {
+        let list = self.each.as_ref();
+        let list = list.and_then(|list| ExpectedType::List.contradicted(list, job));
+        let template = self.from.as_ref().map_or(&self.template, |from| &from.additions);
+        list.or_else(|| {
+            let mut templates = self.places(job).into_iter().map(|at| at.join(template));
+            templates.find_map(|at| ExpectedType::Fields.contradicted(&at, job))
+        })
+    }
+
+    /// Places in the job where a pod set may be.
+    fn places(&self, job: &Value) -> Vec<Pointer> {
         let elements = match &self.each {
             None => vec![Pointer::default()],
             Some(list) => {
@@ -117,22 +140,29 @@ impl PodSetRule {
         let within =
             self.within.iter().cloned().chain(self.entry.iter().map(|key| Pointer::of(&[key])));
         let within = within.fold(Pointer::default(), |place, next| place.join(&next));
-        let places = elements.into_iter().map(|element| element.join(&within));
+        elements.into_iter().map(|element| element.join(&within)).collect()
+    }
+
+    /// Elements of the job with a pod set, each with its place.
+    fn elements<'a>(&self, job: &'a Value) -> Vec<(&'a Value, Pointer)> {
         // Only `within` can be absent: elements exist, and so does the job itself.
-        places.filter_map(|at| Some((at.get(job)?, at))).collect()
+        self.places(job).into_iter().filter_map(|at| Some((at.get(job)?, at))).collect()
     }
 
     /// Number of pods of an element.
-    pub(super) fn count(&self, element: &Value) -> i32 {
-        self.replicas.pods(element).saturating_mul(self.pods_per_replica.pods(element))
+    ///
+    /// # Errors
+    /// If a number is something else.
+    pub(super) fn count(&self, element: &Value) -> Result<i32, WrongType> {
+        Ok(self.replicas.pods(element)?.saturating_mul(self.pods_per_replica.pods(element)?))
     }
 
     /// The replicas that an element writes, if these are others than those that count.
-    fn written(&self, element: &Value, at: &Pointer) -> Option<WrittenReplicas> {
-        let field = self.written.as_ref()?;
-        let replicas = Count::At(field.clone()).pods(element);
-        let is_other = replicas != self.replicas.pods(element);
-        is_other.then(|| WrittenReplicas { replicas, at: vec![at.join(field)] })
+    fn written(&self, element: &Value, at: &Pointer) -> Result<Option<WrittenReplicas>, WrongType> {
+        let Some(field) = &self.written else { return Ok(None) };
+        let replicas = Count::At(field.clone()).pods(element)?;
+        let is_other = replicas != self.replicas.pods(element)?;
+        Ok(is_other.then(|| WrittenReplicas { replicas, at: vec![at.join(field)] }))
     }
 
     /// Fields of a job that hold additions to templates of another object.
@@ -147,12 +177,15 @@ impl PodSetRule {
     /// The pod sets of a job. `source` is the object with the templates, if the rule names one.
     ///
     /// # Errors
-    /// If a template does not decode, or contradicts its additions.
+    /// If a template does not decode, or contradicts its additions, or if a field has another type.
     pub(super) fn pod_sets(
         &self,
         job: &Value,
         source: Option<&Value>,
-    ) -> Result<Vec<DeclaredPodSet>, String> {
+    ) -> Result<Vec<DeclaredPodSet>, PodSetsError> {
+        if let Some(wrong) = self.wrong_place(job) {
+            return Err(wrong.into());
+        }
         let elements = self.elements(job).into_iter();
         elements.map(|(element, at)| self.pod_set((element, &at), source)).collect()
     }
@@ -167,43 +200,50 @@ impl PodSetRule {
 
     fn pod_set(
         &self,
-        (element, at): (&Value, &Pointer),
+        (element, place): (&Value, &Pointer),
         source: Option<&Value>,
-    ) -> Result<DeclaredPodSet, String> {
+    ) -> Result<DeclaredPodSet, PodSetsError> {
         let name = match &self.name {
             PodSetName::Fixed(name) => name.clone(),
             PodSetName::At(at) => at.text(element).unwrap_or_default().to_owned(),
             PodSetName::Lowered(at) => at.text(element).unwrap_or_default().to_lowercase(),
         };
-        let written = self.written(element, at);
-        let (at, template, base) = match &self.from {
-            None => {
-                let at = at.join(&self.template);
-                let template = decode_template(self.template.get(element), &at)?;
-                (at, template, None)
-            }
-            Some(from) => {
-                let base = source.and_then(|source| self.template.get(source));
-                let base = decode_template(base, &self.template)?;
-                let at = at.join(&from.additions);
-                let additions = decode_template(from.additions.get(element), &at)?;
-                let added = with_additions(&base, &additions, &name)
-                    .map_err(|error| format!("{}: {error}", at.field_path()))?;
-                (at, added, Some(base))
-            }
-        };
+        let in_job = |wrong: WrongType| wrong.below(place);
+        let (at, template, base) =
+            self.template_of((element, place), source, &name).map_err(PodSetsError::Template)?;
         Ok(DeclaredPodSet {
             name,
             path: self.field_path(&at),
             at,
             template,
             base,
-            replicas: self.replicas.pods(element),
-            pods_per_replica: self.pods_per_replica.pods(element),
-            written,
+            replicas: self.replicas.pods(element).map_err(in_job)?,
+            pods_per_replica: self.pods_per_replica.pods(element).map_err(in_job)?,
+            written: self.written(element, place).map_err(in_job)?,
             n_groups: None,
             index_labels: self.index_labels.clone(),
         })
+    }
+
+    /// Where the template or the additions to it stand, the whole template, and that without additions.
+    fn template_of(
+        &self,
+        (element, place): (&Value, &Pointer),
+        source: Option<&Value>,
+        name: &str,
+    ) -> Result<(Pointer, PodTemplate, Option<PodTemplate>), String> {
+        let Some(from) = &self.from else {
+            let at = place.join(&self.template);
+            let template = decode_template(self.template.get(element), &at)?;
+            return Ok((at, template, None));
+        };
+        let base = source.and_then(|source| self.template.get(source));
+        let base = decode_template(base, &self.template)?;
+        let at = place.join(&from.additions);
+        let additions = decode_template(from.additions.get(element), &at)?;
+        let added = with_additions(&base, &additions, name)
+            .map_err(|error| format!("{}: {error}", at.field_path()))?;
+        Ok((at, added, Some(base)))
     }
 }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use crds::pod::PodTemplate;
 use serde_json::{Value, json};
 
-use super::{DeclaredJob, components, declared_pod_set::DeclaredPodSet};
+use super::{DeclaredJob, components, declared_job::Unresolved, declared_pod_set::DeclaredPodSet};
 use crate::{
     GenericJob,
     generic_job::StopWrite,
@@ -112,7 +112,7 @@ impl DeclaredJob {
     /// Reads the pod sets of a changed object, which need no other one.
     pub(super) fn read_again(&mut self) {
         if let Err(error) = self.resolve(&FoundObjects::default()) {
-            self.unresolved = Some(error);
+            self.unresolved = Some(Unresolved::Contradiction(error));
         }
     }
 

@@ -1,7 +1,9 @@
 //! Objects with fields of wrong types: of every kind a recorded job in which one field after the other is something else. No
 //! decision may panic, and what cannot be read is an error that names a field, or counts as absent.
 
-use jobs::{GenericJob, JobObject, Kinds, generic_job::Stop, pod_set_info::PodSetInfo, validate};
+use jobs::{
+    GenericJob, JobObject, Kind, Kinds, generic_job::Stop, pod_set_info::PodSetInfo, validate,
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -114,6 +116,58 @@ fn a_runtime_with_a_field_of_a_wrong_type_is_named_or_makes_other_pod_sets() {
             let job = job.with_objects(&found(runtime));
             let known = job.unresolved().is_none() || job.pod_sets(gates()).is_empty();
             assert!(known, "{pointer}");
+        }
+    }
+}
+
+/// A configured kind of which no schema is known.
+const CREW: &str = "
+framework: example.com/crew
+group: example.com
+version: v1
+kind: Crew
+plural: crews
+suspend: /spec/suspend
+fields:
+  podSets:
+  - name: { fixed: lead }
+    within: /spec/lead
+    template: /template
+  - each: /spec/roles
+    name: { at: /name }
+    template: /template
+    replicas: { first: [{ at: /size/wanted }, { number: 1 }] }
+    podsPerReplica: { min: [{ at: /hosts }, { number: 4 }] }
+  active: { anyAbove: [/status/active] }
+";
+
+#[test]
+fn pods_of_a_configured_kind_with_a_field_of_a_wrong_type_are_never_counted() {
+    let kind = Kind::parse(CREW).expect("a kind");
+    let template = json!({ "spec": { "containers": [{ "name": "c" }] } });
+    let role = json!({ "name": "r", "template": template, "size": { "wanted": 8 }, "hosts": 2 });
+    let spec = json!({ "suspend": true, "lead": { "template": template }, "roles": [role] });
+    let crew = json!({ "metadata": { "name": "c", "namespace": "ns" }, "spec": spec });
+    let whole = kind.decode(crew.clone()).expect("it decodes");
+    assert_eq!(whole.pod_sets(gates()).len(), 2);
+    for (pointer, field) in [
+        ("/spec", "spec"),
+        ("/spec/lead", "spec.lead"),
+        ("/spec/lead/template", "spec.lead.template"),
+        ("/spec/roles", "spec.roles"),
+        ("/spec/roles/0", "spec.roles"),
+        ("/spec/roles/0/template", "spec.roles[0].template"),
+        ("/spec/roles/0/size", "spec.roles[0].size"),
+        ("/spec/roles/0/size/wanted", "spec.roles[0].size.wanted"),
+        ("/spec/roles/0/hosts", "spec.roles[0].hosts"),
+    ] {
+        for wrong in [json!("8"), json!(8.0), json!(true)] {
+            let mut crew = crew.clone();
+            *crew.pointer_mut(pointer).expect("the field") = wrong.clone();
+            let job = kind.decode(crew).expect("it decodes");
+            let why = job.unresolved().unwrap_or_default();
+            assert!(why.starts_with(&format!("{field} is no ")), "{pointer} {wrong}: {why}");
+            assert!(job.contradicts_itself() && job.pod_sets(gates()).is_empty(), "{pointer}");
         }
     }
 }

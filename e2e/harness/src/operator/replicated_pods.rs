@@ -38,6 +38,8 @@ impl ReplicatedPods {
             Some(within) => within.get(job),
             None => Some(job),
         };
+        let entry = rule.entry.as_deref();
+        let within = within.and_then(|map| entry.map_or(Some(map), |key| map.get(key)));
         let Some(within) = within else { return Vec::new() };
         let entries = match &rule.each {
             Some(each) => each.get(within).and_then(Value::as_array).cloned().unwrap_or_default(),
@@ -54,8 +56,8 @@ impl ReplicatedPods {
         };
         Some(Self {
             name,
-            replicas: rule.replicas.pods(entry),
-            pods_per_replica: rule.pods_per_replica.pods(entry),
+            replicas: rule.replicas.pods(entry).ok()?,
+            pods_per_replica: rule.pods_per_replica.pods(entry).ok()?,
             template: template(rule, sources, entry)?,
         })
     }
