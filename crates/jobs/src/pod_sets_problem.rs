@@ -7,6 +7,9 @@ use crds::v1beta2::{MAX_POD_SETS, PodSet};
 /// Why the API would refuse every Workload with these pod sets.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PodSetsProblem {
+    /// There is none. A Workload without pod sets would never be admitted.
+    #[error("the job has no pod sets; at least one is needed")]
+    NoPodSets,
     /// There are too many.
     #[error("the job has {n_sets} pod sets; at most {MAX_POD_SETS} are possible")]
     TooMany {
@@ -26,6 +29,9 @@ pub enum PodSetsProblem {
 /// The first problem of pod sets.
 #[must_use]
 pub fn problem(sets: &[PodSet]) -> Option<PodSetsProblem> {
+    if sets.is_empty() {
+        return Some(PodSetsProblem::NoPodSets);
+    }
     if sets.len() > MAX_POD_SETS {
         return Some(PodSetsProblem::TooMany { n_sets: sets.len() });
     }
@@ -50,7 +56,8 @@ mod tests {
     #[test]
     fn pod_sets_are_counted_and_have_names_of_their_own() {
         let numbered = |count: usize| (0..count).map(|n| format!("w-{n}")).collect::<Vec<_>>();
-        assert_eq!(found(&[]), None);
+        let none = "the job has no pod sets; at least one is needed";
+        assert_eq!(found(&[]).as_deref(), Some(none));
         assert_eq!(found(&numbered(18)), None);
         let too_many = "the job has 19 pod sets; at most 18 are possible";
         assert_eq!(found(&numbered(19)).as_deref(), Some(too_many));

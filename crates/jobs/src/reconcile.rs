@@ -285,14 +285,12 @@ fn without_workload<J: GenericJob + Clone>(
             .chain(finalize_job(job).filter(|_| !others.iter().any(|one| !is(one, FINISHED))))
             .collect();
     }
-    // A Workload without pod sets would never be admitted. An AppWrapper may have none.
-    let has_pods = || !job.pod_sets(context.gates).is_empty();
     match others {
         [first, rest @ ..]
             if job.is_suspended()
                 && !is(first, QUOTA_RESERVED)
                 && !is(first, FINISHED)
-                && has_pods() =>
+                && !job.pod_sets(context.gates).is_empty() =>
         {
             if let Some(refused) = refuse_pod_sets(job, context.gates) {
                 return vec![refused];
@@ -307,7 +305,7 @@ fn without_workload<J: GenericJob + Clone>(
         // Active pods of the last run have to be gone before the next Workload is created.
         [] if job.is_active() => vec![],
         [] if job.unresolved().is_some() => refuse_unresolved(job).into_iter().collect(),
-        [] => has_pods().then(|| create(job, context.gates)).into_iter().collect(),
+        [] => vec![create(job, context.gates)],
         // The next call creates the Workload, once these are gone (docs/reference/kueue.md §7.4
         // step 6).
         _ => others.iter().map(|other| ReconcileStep::DeleteWorkload(name(other))).collect(),

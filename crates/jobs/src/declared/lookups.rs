@@ -1,8 +1,11 @@
 //! Pod sets of a declared job whose templates stand in other objects.
 
 use super::{
-    DeclaredJob, components, declared_job::Unresolved, declared_pod_set::DeclaredPodSet,
-    live_cluster::LiveCluster, pod_sets::PodSetsError,
+    DeclaredJob, components,
+    declared_job::Unresolved,
+    declared_pod_set::DeclaredPodSet,
+    live_cluster::LiveCluster,
+    pod_sets::{self, PodSetsError},
 };
 use kube_core::DynamicObject;
 
@@ -34,7 +37,7 @@ impl From<PodSetsError> for ReadError {
     fn from(error: PodSetsError) -> Self {
         match error {
             PodSetsError::Template(error) => Self::Undecodable(error),
-            wrong @ PodSetsError::Type(_) => Unresolved::Contradiction(wrong.to_string()).into(),
+            wrong => Unresolved::Contradiction(wrong.to_string()).into(),
         }
     }
 }
@@ -131,6 +134,7 @@ impl DeclaredJob {
 
     fn pod_sets_by_rules(&self, sources: &[Source<'_>]) -> Result<Vec<DeclaredPodSet>, ReadError> {
         let rules = self.fields().map(|fields| fields.pod_sets.as_slice()).unwrap_or_default();
+        pod_sets::check_keys(rules, &self.object)?;
         let mut pod_sets = Vec::new();
         for rule in rules {
             let Some(from) = &rule.from else {
@@ -142,7 +146,7 @@ impl DeclaredJob {
             let sets = rule.pod_sets(&self.object, Some(&object.data));
             pod_sets.extend(sets.map_err(|error| match error {
                 PodSetsError::Template(error) => format!("{needed}: {error}").into(),
-                wrong @ PodSetsError::Type(_) => ReadError::from(wrong),
+                wrong => ReadError::from(wrong),
             })?);
         }
         Ok(pod_sets)
@@ -328,6 +332,29 @@ fields:
     }
 
     #[test]
+    fn replicas_of_an_unknown_type_are_named() {
+        let kinds = crate::Kinds::built_in();
+        let kind = kinds.find("kubeflow.org/v1", "PyTorchJob").expect("built in");
+        let why = |replicas: Value| {
+            let object = json!({
+                "metadata": { "name": "p", "namespace": "ns", "uid": "u" },
+                "spec": { "runPolicy": { "suspend": true }, "pytorchReplicaSpecs": replicas },
+            });
+            let job = kind.decode(object).expect("it decodes");
+            match steps(&job, &[]).remove(0) {
+                ReconcileStep::Refuse { reason: "ErrWorkloadCompose", message } => message,
+                other => format!("{other:?}"),
+            }
+        };
+        let replicas = json!({ "template": { "spec": { "containers": [] } } });
+        let unknown = "spec.pytorchReplicaSpecs has unknown keys: worker; known are Master, Worker";
+        assert_eq!(why(json!({ "Master": replicas, "worker": replicas })), unknown);
+        assert_eq!(why(json!({ "worker": replicas })), unknown);
+        assert_eq!(why(json!({ "Master": replicas, "worker": null })), "CreateWorkload");
+        assert_eq!(why(json!({})), "the job has no pod sets; at least one is needed");
+    }
+
+    #[test]
     fn a_job_without_pod_sets_gets_no_workload() {
         let wrapper = |component: Value| {
             let object = json!({
@@ -343,7 +370,11 @@ fields:
         let (with_pod, empty) =
             (wrapper(pod), wrapper(json!({ "apiVersion": "v1", "kind": "Service" })));
         assert_eq!(steps(&with_pod, &[]), [ReconcileStep::CreateWorkload]);
-        assert_eq!(steps(&empty, &[]), []);
+        let refused = ReconcileStep::Refuse {
+            reason: "ErrWorkloadCompose",
+            message: "the job has no pod sets; at least one is needed".to_owned(),
+        };
+        assert_eq!(steps(&empty, &[]), [refused]);
         let former = workload_of(&with_pod);
         let delete = ReconcileStep::DeleteWorkload(former.metadata.name.clone().expect("a name"));
         assert_eq!(steps(&empty, &[&former]), [delete]);

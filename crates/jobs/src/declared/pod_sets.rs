@@ -80,6 +80,36 @@ pub(super) enum PodSetsError {
     /// A list, an object or a number is something else.
     #[error("{0}: how many pods the job has is not known")]
     Type(#[from] WrongType),
+    /// A map has keys that are no entries. An operator may run their pods nevertheless: that of Kubeflow does not heed capitals.
+    #[error("{field} has unknown keys: {}; known are {}", .unknown.join(", "), .known.join(", "))]
+    UnknownKeys {
+        /// The map.
+        field: String,
+        /// Keys that are no entries.
+        unknown: Vec<String>,
+        /// Keys that are.
+        known: Vec<String>,
+    },
+}
+
+/// Checks that every key of a map is an entry of it.
+///
+/// # Errors
+/// If one is none.
+pub(super) fn check_keys(rules: &[PodSetRule], job: &Value) -> Result<(), PodSetsError> {
+    for map in
+        rules.iter().filter(|rule| rule.entry.is_some()).filter_map(|rule| rule.within.as_ref())
+    {
+        let of_map = rules.iter().filter(|rule| rule.within.as_ref() == Some(map));
+        let known: Vec<String> = of_map.filter_map(|rule| rule.entry.clone()).collect();
+        let entries = map.get(job).and_then(Value::as_object).into_iter().flatten();
+        let entries = entries.filter(|(key, value)| !value.is_null() && !known.contains(key));
+        let unknown: Vec<String> = entries.map(|(key, _)| key.clone()).collect();
+        if !unknown.is_empty() {
+            return Err(PodSetsError::UnknownKeys { field: map.field_path(), unknown, known });
+        }
+    }
+    Ok(())
 }
 
 impl PodSetRule {
