@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crds::v1beta2::{MAX_POD_SETS, PodSet};
+use crds::{
+    v1beta2::{MAX_POD_SETS, PodSet},
+    validation::labels::is_dns_label,
+};
 
 /// Why the API would refuse every Workload with these pod sets.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -15,6 +18,14 @@ pub enum PodSetsProblem {
     TooMany {
         /// Their number.
         n_sets: usize,
+    },
+    /// A name is not one that a pod set may have.
+    #[error(
+        "'{name}' cannot be the name of a pod set: at most 63 lower-case letters, digits and '-' are possible, with no '-' at the ends"
+    )]
+    Name {
+        /// The name.
+        name: String,
     },
     /// Several have one name.
     #[error("{n_sets} pod sets of the job have the name '{name}'; each needs another one")]
@@ -34,6 +45,9 @@ pub fn problem(sets: &[PodSet]) -> Option<PodSetsProblem> {
     }
     if sets.len() > MAX_POD_SETS {
         return Some(PodSetsProblem::TooMany { n_sets: sets.len() });
+    }
+    if let Some(set) = sets.iter().find(|set| !is_dns_label(&set.name)) {
+        return Some(PodSetsProblem::Name { name: set.name.clone() });
     }
     let mut by_name: BTreeMap<&str, usize> = BTreeMap::new();
     for set in sets {
@@ -61,6 +75,11 @@ mod tests {
         assert_eq!(found(&numbered(18)), None);
         let too_many = "the job has 19 pod sets; at most 18 are possible";
         assert_eq!(found(&numbered(19)).as_deref(), Some(too_many));
+        for name in ["", "Node", "a.b", "a_b", "-a", "a-", &"a".repeat(64)] {
+            let found = found(&["node".to_owned(), name.to_owned()]).unwrap_or_default();
+            let expected = format!("'{name}' cannot be the name of a pod set: ");
+            assert!(found.starts_with(&expected), "{name}: {found}");
+        }
         let heads = vec!["head".to_owned(); 18];
         let same = "18 pod sets of the job have the name 'head'; each needs another one";
         assert_eq!(found(&heads).as_deref(), Some(same));

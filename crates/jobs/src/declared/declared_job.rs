@@ -126,7 +126,7 @@ impl DeclaredJob {
         let entries = entries.map(Vec::as_slice).unwrap_or_default();
         let succeeded = |set: &DeclaredPodSet| {
             let mut entries = entries.iter();
-            let entry = entries.find(|entry| rule.name.text(entry) == Some(set.name.as_str()))?;
+            let entry = entries.find(|entry| rule.name.text(entry) == Some(set.operator_name()))?;
             let n = i32::try_from(rule.replicas.number(entry)?).ok()?;
             // More than there are is the status of an earlier size of the job.
             let count = (n > 0 && n <= set.replicas).then(|| n * set.pods_per_replica)?;

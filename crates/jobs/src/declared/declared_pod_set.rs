@@ -22,6 +22,8 @@ pub struct IndexLabels {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct DeclaredPodSet {
     pub(super) name: String,
+    /// The name that its operator has for it, if that may differ: a name of a pod set has no capital letters.
+    pub(super) called: Option<String>,
     /// Where the template stands in the job, or the additions to that of another object.
     pub(super) at: Pointer,
     /// The field path of it in error messages.
@@ -52,6 +54,11 @@ impl DeclaredPodSet {
     pub(super) fn written_count(&self) -> i32 {
         let replicas = self.written.as_ref().map_or(self.replicas, |written| written.replicas);
         replicas.saturating_mul(self.pods_per_replica)
+    }
+
+    /// The name that its operator has for it.
+    pub(super) fn operator_name(&self) -> &str {
+        self.called.as_deref().unwrap_or(&self.name)
     }
 
     /// Number of pods.

@@ -57,6 +57,7 @@ impl DeclaredJob {
             replicas: i32::try_from(replicas).unwrap_or(i32::MAX),
             pods_per_replica: 1,
             written: None,
+            called: None,
             n_groups: None,
             index_labels: IndexLabels { pod: Some(group.index.clone()), replica: None },
         }))

@@ -233,16 +233,22 @@ impl PodSetRule {
         (element, place): (&Value, &Pointer),
         source: Option<&Value>,
     ) -> Result<DeclaredPodSet, PodSetsError> {
-        let name = match &self.name {
+        let called = match &self.name {
             PodSetName::Fixed(name) => name.clone(),
-            PodSetName::At(at) => at.text(element).unwrap_or_default().to_owned(),
-            PodSetName::Lowered(at) => at.text(element).unwrap_or_default().to_lowercase(),
+            PodSetName::At(at) | PodSetName::Lowered(at) => {
+                at.text(element).unwrap_or_default().to_owned()
+            }
+        };
+        let name = match &self.name {
+            PodSetName::Lowered(_) => called.to_lowercase(),
+            PodSetName::Fixed(_) | PodSetName::At(_) => called.clone(),
         };
         let in_job = |wrong: WrongType| wrong.below(place);
         let (at, template, base) =
             self.template_of((element, place), source, &name).map_err(PodSetsError::Template)?;
         Ok(DeclaredPodSet {
             name,
+            called: Some(called),
             path: self.field_path(&at),
             at,
             template,

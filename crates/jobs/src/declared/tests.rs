@@ -168,3 +168,19 @@ fn the_status_is_read_copied_and_cleared() {
     let outcome = JobOutcome { success: false, message: "node gone".to_owned() };
     assert_eq!(job(broken).finished(), Some(outcome));
 }
+
+#[test]
+fn a_pod_set_of_a_job_set_has_a_lower_case_name_and_its_job_is_found_in_the_status() {
+    let kinds = crate::Kinds::built_in();
+    let kind = kinds.find("jobset.x-k8s.io/v1alpha2", "JobSet").expect("built in");
+    let template = json!({ "spec": { "template": { "spec": { "containers": [] } } } });
+    let job = json!({ "name": "Workers", "replicas": 3, "template": template });
+    let status = json!({ "replicatedJobsStatus": [{ "name": "Workers", "succeeded": 2 }] });
+    let set = json!({
+        "metadata": { "name": "s" }, "spec": { "replicatedJobs": [job] }, "status": status,
+    });
+    let job = kind.decode(set).expect("it decodes");
+    assert_eq!(job.pod_sets(JobGates::default())[0].name, "workers");
+    let reclaimable = job.reclaimable_pods();
+    assert_eq!((&*reclaimable[0].name, reclaimable[0].count), ("workers", 2));
+}

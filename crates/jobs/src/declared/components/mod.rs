@@ -177,6 +177,7 @@ fn wrapped_pod_set(
         replicas: pod_set.replicas.unwrap_or(1),
         pods_per_replica: 1,
         written: None,
+        called: None,
         n_groups: annotation("tas-sub-group-count").and_then(|count| count.parse().ok()),
         index_labels: IndexLabels {
             pod: annotation("tas-pod-index-label").cloned(),

@@ -41,6 +41,7 @@ impl RaySpec {
             replicas: 1,
             pods_per_replica: 1,
             written: None,
+            called: None,
             n_groups: None,
             index_labels: IndexLabels::default(),
         }))

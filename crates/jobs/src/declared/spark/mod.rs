@@ -103,6 +103,7 @@ impl SparkSpec {
                 },
                 pods_per_replica: 1,
                 written: None,
+                called: None,
                 n_groups: None,
                 index_labels: IndexLabels::default(),
             })

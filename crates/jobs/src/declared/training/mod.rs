@@ -78,7 +78,8 @@ impl TrainingSpec {
             }
             Ok(DeclaredPodSet {
                 path: format!("job[{}]", job.name),
-                name: job.name,
+                name: job.name.to_lowercase(),
+                called: Some(job.name),
                 at,
                 template,
                 base: Some(base),

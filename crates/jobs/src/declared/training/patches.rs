@@ -59,7 +59,7 @@ impl TrainingSpec {
         sets: &[DeclaredPodSet],
     ) -> bool {
         let infos = |object| {
-            let infos = sets.iter().map(|set| self.info_of(object, &set.name));
+            let infos = sets.iter().map(|set| self.info_of(object, set.operator_name()));
             infos.collect::<Option<Vec<PodSetInfo>>>()
         };
         let n_added = |object| self.own(object).map_or(0, |entry| added(entry).len());
@@ -106,7 +106,7 @@ impl TrainingSpec {
                 {
                     node_affinity::copy(all, added);
                 }
-                json!({ "name": set.name, "template": { "spec": { "template": added } } })
+                json!({ "name": set.operator_name(), "template": { "spec": { "template": added } } })
             })
             .collect();
         self.set_entry(object, self.entry(&jobs));

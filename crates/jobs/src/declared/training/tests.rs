@@ -260,3 +260,20 @@ fn a_start_replaces_what_an_earlier_one_added() {
     assert_eq!(again.without_status(), first.without_status());
     assert_eq!(again.pod_sets(gates), first.pod_sets(gates));
 }
+
+#[test]
+fn pod_sets_have_lower_case_names_and_patches_those_of_the_runtime() {
+    let named = &[("Node", "trainer", &["node"] as &[&str])];
+    let mut job = with_runtime(&job(&json!({})), &json!({}), named);
+    assert_eq!(counts(&job)[0].0, "node");
+    let selector = json!({ "zone": "x" });
+    let sets = job.pod_sets(JobGates::default());
+    let mut info = PodSetInfo::of(&sets[0]);
+    info.node_selector.insert("zone".to_owned(), "x".to_owned());
+    job.run_with_pod_sets_info(&[info], JobGates::default()).expect("it starts");
+    let patched = job.to_create()["spec"]["runtimePatches"].to_string();
+    assert!(patched.contains("\"name\":\"Node\""), "{patched}");
+    let again = with_runtime(&job, &json!({}), named);
+    let template = json!(again.pod_sets(JobGates::default())[0].template);
+    assert_eq!(template["spec"]["nodeSelector"], selector);
+}
