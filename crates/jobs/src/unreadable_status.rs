@@ -45,7 +45,9 @@ fn read_fields(fields: &JobFields) -> Vec<(&Pointer, ExpectedType)> {
     probes.into_iter().flatten().for_each(|probe| add_read(probe, &mut read));
     for outcome in &fields.outcomes {
         match outcome {
-            Outcome::Condition { .. } => read.push((&*CONDITIONS, ExpectedType::List)),
+            Outcome::Condition { .. } | Outcome::FirstCondition { .. } => {
+                read.push((&*CONDITIONS, ExpectedType::List));
+            }
             Outcome::Values { at, when, .. } => {
                 read.push((at, ExpectedType::Text));
                 when.iter().for_each(|probe| add_read(probe, &mut read));

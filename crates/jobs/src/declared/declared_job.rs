@@ -483,12 +483,21 @@ fn pod_set(set: &DeclaredPodSet, gates: JobGates) -> PodSet {
     }
 }
 
+fn message_of(condition: &Value) -> String {
+    condition["message"].as_str().unwrap_or_default().to_owned()
+}
+
 fn result(outcome: &Outcome, object: &Value) -> Option<JobOutcome> {
     match outcome {
         Outcome::Condition { r#type, success } => {
-            let condition = probe::condition(object, r#type)?;
-            let message = condition["message"].as_str().unwrap_or_default().to_owned();
-            (condition["status"] == "True").then_some(JobOutcome { success: *success, message })
+            let condition = probe::true_condition(object, std::slice::from_ref(r#type))?;
+            Some(JobOutcome { success: *success, message: message_of(condition) })
+        }
+        Outcome::FirstCondition { succeeded, failed } => {
+            let types: Vec<String> = succeeded.iter().chain(failed).cloned().collect();
+            let condition = probe::true_condition(object, &types)?;
+            let success = succeeded.iter().any(|one| condition["type"] == **one);
+            Some(JobOutcome { success, message: message_of(condition) })
         }
         Outcome::Values { when: Some(question), .. } if !question.holds(object) => None,
         Outcome::Values { at, succeeded, failed, message, text, .. } => {

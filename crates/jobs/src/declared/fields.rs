@@ -164,6 +164,14 @@ pub enum Outcome {
         /// Whether the job succeeded.
         success: bool,
     },
+    /// The first condition in the order of the object that is True and of one of these types. Its message is that of the result.
+    #[serde(rename_all = "camelCase")]
+    FirstCondition {
+        /// Types of a job that succeeded.
+        succeeded: Vec<String>,
+        /// Types of a job that failed.
+        failed: Vec<String>,
+    },
     /// The text of a field.
     Values {
         /// The field.

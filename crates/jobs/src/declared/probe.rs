@@ -71,9 +71,7 @@ impl Probe {
     pub fn holds(&self, object: &Value) -> bool {
         match self {
             Self::Never => false,
-            Self::Condition(name) => {
-                condition(object, name).is_some_and(|condition| condition["status"] == "True")
-            }
+            Self::Condition(name) => true_condition(object, std::slice::from_ref(name)).is_some(),
             Self::AnyAbove(fields) => numbers(fields, object).any(|number| number > 0),
             Self::In { at, values } => has_text(at, values, object),
             Self::NotIn { at, values } => !has_text(at, values, object),
@@ -125,10 +123,10 @@ impl Probe {
     }
 }
 
-/// The condition of a type.
-pub(super) fn condition<'a>(object: &'a Value, name: &str) -> Option<&'a Value> {
-    let conditions = object.pointer(CONDITIONS)?.as_array()?;
-    conditions.iter().find(|condition| condition["type"] == name)
+/// The first condition of these types that is True. A list without keys may have several of one type.
+pub(super) fn true_condition<'a>(object: &'a Value, types: &[String]) -> Option<&'a Value> {
+    let mut conditions = object.pointer(CONDITIONS)?.as_array()?.iter();
+    conditions.find(|one| one["status"] == "True" && types.iter().any(|name| one["type"] == **name))
 }
 
 fn clear_condition(object: &mut Value, name: &str) {

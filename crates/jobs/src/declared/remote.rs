@@ -116,9 +116,14 @@ impl DeclaredJob {
     /// The types of conditions that its kind reads.
     pub(crate) fn read_conditions(&self) -> Vec<&str> {
         let Some(fields) = self.kind.fields() else { return vec![] };
-        let outcomes = fields.outcomes.iter().filter_map(|outcome| match outcome {
-            Outcome::Condition { r#type, .. } => Some(r#type.as_str()),
-            Outcome::Values { when, .. } => when.as_ref().and_then(Probe::read_condition),
+        let outcomes = fields.outcomes.iter().flat_map(|outcome| match outcome {
+            Outcome::Condition { r#type, .. } => vec![r#type.as_str()],
+            Outcome::FirstCondition { succeeded, failed } => {
+                succeeded.iter().chain(failed).map(String::as_str).collect()
+            }
+            Outcome::Values { when, .. } => {
+                when.iter().filter_map(|question| question.read_condition()).collect()
+            }
         });
         let probes = std::iter::once(&fields.active).chain(&fields.ready);
         outcomes.chain(probes.filter_map(Probe::read_condition)).collect()

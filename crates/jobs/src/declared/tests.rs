@@ -184,3 +184,26 @@ fn a_pod_set_of_a_job_set_has_a_lower_case_name_and_its_job_is_found_in_the_stat
     let reclaimable = job.reclaimable_pods();
     assert_eq!((&*reclaimable[0].name, reclaimable[0].count), ("workers", 2));
 }
+
+#[test]
+fn the_first_condition_that_is_true_decides_how_a_job_ended() {
+    let kinds = crate::Kinds::built_in();
+    let ended = |version: &str, kind: &str, conditions: &[(&str, &str)]| {
+        let kind = kinds.find(version, kind).expect("built in");
+        let condition = |(name, status): &(&str, &str)| json!({ "type": name, "status": status, "message": name });
+        let conditions: Vec<Value> = conditions.iter().map(condition).collect();
+        let object = json!({ "metadata": { "name": "j" }, "spec": {}, "status": { "conditions": conditions } });
+        let job = kind.decode(object).expect("it decodes");
+        job.finished().map(|outcome| (outcome.success, outcome.message))
+    };
+    let both = [("Failed", "True"), ("Succeeded", "True")];
+    let repeated = [("Succeeded", "False"), ("Succeeded", "True")];
+    for (version, kind) in [("kubeflow.org/v1", "PyTorchJob"), ("kubeflow.org/v2beta1", "MPIJob")] {
+        assert_eq!(ended(version, kind, &both), Some((false, "Failed".to_owned())), "{kind}");
+        assert_eq!(ended(version, kind, &repeated), Some((true, "Succeeded".to_owned())));
+        assert_eq!(ended(version, kind, &[("Failed", "False"), ("Running", "True")]), None);
+    }
+    let both = [("Failed", "True"), ("Completed", "True")];
+    let job_set = ended("jobset.x-k8s.io/v1alpha2", "JobSet", &both);
+    assert_eq!(job_set, Some((true, "Completed".to_owned())), "by type, whatever the order");
+}

@@ -28,6 +28,13 @@ pub(super) fn result(kind: &Kind, job: &Value) -> Option<PlayedResult> {
             let met = conditions.any(|one| one["type"] == **r#type && one["status"] == "True");
             met.then(|| PlayedResult::of(*success))
         }
+        Outcome::FirstCondition { succeeded, failed } => {
+            let conditions = job.pointer(CONDITIONS).and_then(Value::as_array)?;
+            let is_of = |one: &Value, types: &[String]| types.iter().any(|it| one["type"] == **it);
+            let mut met = conditions.iter().filter(|one| one["status"] == "True");
+            let met = met.find(|one| is_of(one, succeeded) || is_of(one, failed))?;
+            Some(PlayedResult::of(is_of(met, succeeded)))
+        }
         Outcome::Values { at, succeeded, failed, .. } => {
             let text = at.text(job)?.to_owned();
             let success = succeeded.contains(&text);
@@ -136,6 +143,12 @@ fn write_result(fields: &JobFields, result: PlayedResult, now: Timestamp, job: &
             Outcome::Condition { r#type, success } if *success == is_success => {
                 add_condition(r#type, message, now, job);
                 return;
+            }
+            Outcome::FirstCondition { succeeded, failed } => {
+                if let Some(r#type) = if is_success { succeeded } else { failed }.first() {
+                    add_condition(r#type, message, now, job);
+                    return;
+                }
             }
             Outcome::Values { at, succeeded, failed, message: place, .. } => {
                 let value = if is_success { succeeded.first() } else { failed.first() };
