@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 /// The step that stands for every element.
-const EVERY: &str = "*";
+pub(crate) const EVERY: &str = "*";
 
 /// A JSON pointer to a field, with `*` for every element of a list or map. The empty pointer is the object itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]

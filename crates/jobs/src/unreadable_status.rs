@@ -1,20 +1,15 @@
 //! Fields of a status that a declared kind reads and that have another type than the kind expects. They count as absent, so that the job
 //! seems not to run or never to end.
 
-use std::sync::LazyLock;
-
 use crate::{
     GenericJob, JobObject,
-    declared::{JobFields, Outcome, Probe},
+    declared::{EXECUTOR_STATE, JobFields, Outcome, Probe, TrainingSpec},
     expected_type::{ExpectedType, WrongType},
-    pointer::Pointer,
+    pointer::{EVERY, Pointer},
 };
 
 /// The object that is read.
 const STATUS: &str = "status";
-
-static WHOLE: LazyLock<Pointer> = LazyLock::new(|| Pointer::of(&[STATUS]));
-static CONDITIONS: LazyLock<Pointer> = LazyLock::new(|| Pointer::of(&[STATUS, "conditions"]));
 
 /// A field with another type than the expected one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -30,48 +25,63 @@ impl JobObject {
         if object[STATUS].is_null() {
             return None;
         }
-        let mut expected = vec![(&*WHOLE, ExpectedType::Fields)];
+        let mut expected = vec![(Pointer::of(&[STATUS]), ExpectedType::Fields)];
         expected.extend(job.kind().fields().into_iter().flat_map(read_fields));
         let mut wrong =
-            expected.into_iter().filter_map(|(at, expected)| expected.contradicted(at, object));
+            expected.iter().filter_map(|(at, expected)| expected.contradicted(at, object));
         wrong.next().map(UnreadableField)
     }
 }
 
+/// A field with the type that it should have.
+type ReadField = (Pointer, ExpectedType);
+
 /// The fields of the status that a kind reads.
-fn read_fields(fields: &JobFields) -> Vec<(&Pointer, ExpectedType)> {
-    let mut read = Vec::new();
-    let probes = [Some(&fields.active), fields.ready.as_ref(), Some(&fields.skip)];
-    probes.into_iter().flatten().for_each(|probe| add_read(probe, &mut read));
-    for outcome in &fields.outcomes {
-        match outcome {
-            Outcome::Condition { .. } | Outcome::FirstCondition { .. } => {
-                read.push((&*CONDITIONS, ExpectedType::List));
-            }
-            Outcome::Values { at, when, .. } => {
-                read.push((at, ExpectedType::Text));
-                when.iter().for_each(|probe| add_read(probe, &mut read));
-            }
-        }
+fn read_fields(fields: &JobFields) -> Vec<ReadField> {
+    let counts = fields.training.as_ref().map(TrainingSpec::ready_counts);
+    let probes = [Some(&fields.active), fields.ready.as_ref(), Some(&fields.skip), counts.as_ref()];
+    let mut read: Vec<ReadField> = probes.into_iter().flatten().flat_map(read_by).collect();
+    read.extend(fields.outcomes.iter().flat_map(read_by_outcome));
+    if let Some(rule) = &fields.reclaimable {
+        let entry = rule.each.join(&Pointer::of(&[EVERY]));
+        read.push((rule.each.clone(), ExpectedType::List));
+        read.push((entry.join(&rule.name), ExpectedType::Text));
+        read.push((entry.join(&rule.replicas), ExpectedType::Number));
     }
-    read.extend(fields.reclaimable.as_ref().map(|rule| (&rule.each, ExpectedType::List)));
+    if fields.spark.is_some() {
+        read.push((Pointer::of(&[STATUS, EXECUTOR_STATE, EVERY]), ExpectedType::Text));
+    }
     read.retain(|(at, _)| at.is_below(STATUS));
     read
 }
 
-fn add_read<'a>(probe: &'a Probe, read: &mut Vec<(&'a Pointer, ExpectedType)>) {
+fn conditions() -> Vec<ReadField> {
+    let field = |name: &str| Pointer::of(&[STATUS, "conditions", EVERY, name]);
+    let text = ["type", "status"].map(|name| (field(name), ExpectedType::Text));
+    let list = (Pointer::of(&[STATUS, "conditions"]), ExpectedType::List);
+    std::iter::once(list).chain(text).collect()
+}
+
+fn read_by_outcome(outcome: &Outcome) -> Vec<ReadField> {
+    match outcome {
+        Outcome::Condition { .. } | Outcome::FirstCondition { .. } => conditions(),
+        Outcome::Values { at, when, .. } => {
+            let state = std::iter::once((at.clone(), ExpectedType::Text));
+            state.chain(when.iter().flat_map(read_by)).collect()
+        }
+    }
+}
+
+fn read_by(probe: &Probe) -> Vec<ReadField> {
+    let counted = |at: &Pointer| (at.clone(), ExpectedType::Number);
     match probe {
-        Probe::Condition(_) => read.push((&*CONDITIONS, ExpectedType::List)),
-        Probe::Not(probe) => add_read(probe, read),
+        Probe::Condition(_) => conditions(),
+        Probe::Not(probe) => read_by(probe),
         // Any type says something.
-        Probe::Present(_) | Probe::Never => {}
-        Probe::In { at, .. } | Probe::NotIn { at, .. } => read.push((at, ExpectedType::Text)),
-        Probe::AnyAbove(fields) => {
-            read.extend(fields.iter().map(|at| (at, ExpectedType::Number)));
-        }
-        Probe::EqualSums(left, right) => {
-            read.extend(left.iter().chain(right).map(|at| (at, ExpectedType::Number)));
-        }
+        Probe::Present(_) | Probe::Never => vec![],
+        Probe::In { at, .. } | Probe::NotIn { at, .. } => vec![(at.clone(), ExpectedType::Text)],
+        Probe::AnyAbove(fields) => fields.iter().map(counted).collect(),
+        Probe::EqualSums(left, right) => left.iter().chain(right).map(counted).collect(),
     }
 }
 
@@ -127,5 +137,40 @@ mod tests {
         assert_eq!(found(ray_job, &json!({ "jobStatus": "RUNNING" })), None);
         let found = found(ray_job, &json!({ "jobStatus": 7 })).expect("a problem");
         assert!(found.starts_with("status.jobStatus is no string "), "{found}");
+    }
+
+    #[test]
+    fn fields_of_entries_are_read_as_well() {
+        let job_set = ("jobset.x-k8s.io/v1alpha2", "JobSet");
+        let train_job = ("trainer.kubeflow.org/v1alpha1", "TrainJob");
+        let spark = ("sparkoperator.k8s.io/v1beta2", "SparkApplication");
+        let table = [
+            (
+                job_set,
+                json!({ "replicatedJobsStatus": [{ "name": 1 }] }),
+                "replicatedJobsStatus.*.name is no string",
+            ),
+            (
+                job_set,
+                json!({ "conditions": [{ "type": "Failed", "status": true }] }),
+                "conditions.*.status is no string",
+            ),
+            (
+                train_job,
+                json!({ "jobsStatus": [{ "name": "n", "ready": "2" }] }),
+                "jobsStatus.*.ready is no integer",
+            ),
+            (
+                train_job,
+                json!({ "jobsStatus": [{ "name": "n", "succeeded": 1.5 }] }),
+                "jobsStatus.*.succeeded is no integer",
+            ),
+            (spark, json!({ "executorState": { "e": 1 } }), "executorState.* is no string"),
+            (spark, json!({ "executorState": "RUNNING" }), "executorState is no object"),
+        ];
+        for (kind, status, expected) in table {
+            let found = found(kind, &status).unwrap_or_default();
+            assert!(found.starts_with(&format!("status.{expected} ")), "{status}: {found}");
+        }
     }
 }

@@ -61,4 +61,4 @@ pub use self::{
     training::{StartAdditions, StartObstacle, TrainingSpec},
 };
 
-pub(crate) use self::probe::NOTHING_RUNS;
+pub(crate) use self::{probe::NOTHING_RUNS, spark::EXECUTOR_STATE};

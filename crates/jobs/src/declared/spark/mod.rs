@@ -22,6 +22,9 @@ use serde_json::Value;
 use super::declared_pod_set::{DeclaredPodSet, IndexLabels};
 use crate::pointer::Pointer;
 
+/// The field of the status with the states of executors by name.
+pub(crate) const EXECUTOR_STATE: &str = "executorState";
+
 /// Where a job has an application.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -114,7 +117,7 @@ impl SparkSpec {
     /// Whether the driver and all executors run, or have ended well.
     pub(super) fn is_ready(&self, object: &Value) -> bool {
         let status = &object["status"];
-        let executors_up = status["executorState"].as_object().into_iter().flatten();
+        let executors_up = status[EXECUTOR_STATE].as_object().into_iter().flatten();
         let executors_up =
             executors_up.filter(|(_, state)| *state == "RUNNING" || *state == "COMPLETED").count();
         let wanted = self.application.get(object).map_or(0, executors);

@@ -106,7 +106,7 @@ impl TrainingSpec {
     }
 
     /// What the status counts for readiness. Left over from a former run, it would show the pods of the next one as ready.
-    pub(super) fn ready_counts(&self) -> Probe {
+    pub(crate) fn ready_counts(&self) -> Probe {
         Probe::AnyAbove(["ready", "succeeded"].map(job_counts).into())
     }
 }
