@@ -1,4 +1,4 @@
-//! Deployments on the manager's own cluster: each pod is queued by itself.
+//! Deployments: each pod is queued by itself, and runs on the manager's own cluster or on a worker.
 
 use anyhow::{Result, ensure};
 use crds::{
@@ -14,7 +14,7 @@ use kube::{
 };
 use serde_json::{Value, json};
 
-use crate::pods::{PodsFixture, has_finalizer, is_gated};
+use crate::pods::{PodsFixture, has_finalizer, is_gated, phase};
 
 fn deployment(replicas: u32) -> Value {
     json!({
@@ -76,5 +76,28 @@ async fn pods_of_a_deployment_are_queued_one_by_one() -> Result<()> {
         .hub
         .until_all(&fixture.pods(), "", "all are gone", 2 * TIMEOUT, <[Pod]>::is_empty)
         .await?;
+    fixture.until_quota_is_free().await
+}
+
+#[tokio::test]
+async fn a_pod_of_a_deployment_runs_on_a_worker() -> Result<()> {
+    let (fixture, worker) = PodsFixture::dispatched("dispatched_deployment", "1").await?;
+    let namespace = fixture.space.namespace();
+    let deployments: Api<Deployment> = fixture.hub.api(namespace);
+    deployments.create(&PostParams::default(), &serde_json::from_value(deployment(1))?).await?;
+    let copies: Api<Pod> = worker.api(namespace);
+    let runs = |all: &[Pod]| all.len() == 1 && !is_gated(&all[0]) && phase(&all[0]) == "Running";
+    worker.until_all(&copies, "", "the copy runs", 2 * TIMEOUT, runs).await?;
+
+    let shows = |all: &[Pod]| all.len() == 1 && is_gated(&all[0]) && phase(&all[0]) == "Running";
+    let pods = fixture.pods();
+    fixture.hub.until_all(&pods, "", "the pod shows its copy", 2 * TIMEOUT, shows).await?;
+    let is_ready =
+        |one: &Deployment| one.status.as_ref().and_then(|status| status.ready_replicas) == Some(1);
+    fixture.hub.until(&deployments, "serve", "counts its pod", 2 * TIMEOUT, is_ready).await?;
+
+    deployments.delete("serve", &DeleteParams::background()).await?;
+    fixture.hub.until_all(&pods, "", "all are gone", 2 * TIMEOUT, <[Pod]>::is_empty).await?;
+    worker.until_all(&copies, "", "no copy is left", 2 * TIMEOUT, <[Pod]>::is_empty).await?;
     fixture.until_quota_is_free().await
 }

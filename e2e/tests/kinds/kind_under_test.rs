@@ -82,6 +82,27 @@ impl KindUnderTest {
         })
     }
 
+    /// Over clusters upstream's webhooks refuse every copy of it, so that no recording shows its life there.
+    pub(crate) fn jax_job() -> Result<Self> {
+        Ok(Self {
+            kind: built_in("kubeflow.org/jaxjob")?,
+            suspend: "/spec/runPolicy/suspend",
+            pod_sets: &[("worker", 2)],
+            templates: &["/spec/jaxReplicaSpecs/Worker/template"],
+            needed: None,
+            spec: |template| {
+                let workers =
+                    json!({"replicas": 2, "restartPolicy": "Never", "template": template});
+                json!({"runPolicy": {}, "jaxReplicaSpecs": {"Worker": workers}})
+            },
+            succeeded: |job| by_condition(job, "Succeeded"),
+            active: |job| {
+                let types = job.pointer("/status/replicaStatuses").and_then(Value::as_object);
+                types.into_iter().flatten().map(|(_, one)| one["active"].clone()).collect()
+            },
+        })
+    }
+
     /// The made-up kind, in this group.
     pub(crate) fn training(group: &str) -> Result<Self> {
         Ok(Self {
@@ -185,6 +206,9 @@ pub(crate) const COURSE: &str = include_str!("course.yaml");
 
 /// Its CRD, and that of the other object.
 pub(crate) const COURSE_CRD: &str = include_str!("course-crd.yaml");
+
+/// The CRDs of the training operator.
+pub(crate) const KUBEFLOW_CRDS: &str = include_str!("kubeflow-crds.yaml");
 
 /// The CRD of JobSet.
 pub(crate) const JOB_SET_CRD: &str = include_str!("jobset-crd.yaml");

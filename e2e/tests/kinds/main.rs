@@ -80,3 +80,11 @@ life_cycles! {
     training: KindUnderTest::training(TRAINING);
     course: KindUnderTest::course();
 }
+
+// The recordings show the rest of its life.
+life_cycle!(jax_job, KindUnderTest::jax_job(), [
+    one_cluster: a_job_waits_runs_and_succeeds,
+    workers:
+        a_job_runs_on_a_worker_and_leaves_no_objects
+        a_job_is_evicted_from_a_worker_and_runs_again
+]);

@@ -7,7 +7,7 @@ use serde_json::json;
 use tokio::sync::OnceCell;
 
 use crate::kind_under_test::{
-    COURSE, COURSE_CRD, JOB_SET_CRD, TRAINING, training_crd, training_definition,
+    COURSE, COURSE_CRD, JOB_SET_CRD, KUBEFLOW_CRDS, TRAINING, training_crd, training_definition,
 };
 
 /// The group of the made-up kind that no cluster serves before a test installs it.
@@ -39,6 +39,7 @@ const LEADER_WORKER_SET_CRD: &str = include_str!("leader-worker-set-crd.yaml");
 const FRAMEWORKS: &[&str] = &[
     "batch/job",
     "jobset.x-k8s.io/jobset",
+    "kubeflow.org/jaxjob",
     "leaderworkerset.x-k8s.io/leaderworkerset",
     "deployment",
     "statefulset",
@@ -74,6 +75,7 @@ impl SharedInstallation {
                 serve(cluster, &training_crd(group)).await?;
             }
             serve(cluster, COURSE_CRD).await?;
+            serve(cluster, KUBEFLOW_CRDS).await?;
             serve(cluster, LEADER_WORKER_SET_CRD).await?;
         }
         for cluster in std::iter::once(hub).chain(workers.first()) {

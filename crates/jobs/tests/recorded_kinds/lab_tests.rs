@@ -12,6 +12,19 @@ use crate::{
 const OWN: &[(&str, &[&str], &str, &str)] = &[
     ("Deployment", &["start"], "deployments", "pods_of_a_deployment_are_queued_one_by_one"),
     (
+        "Deployment",
+        &["mirror", "status back"],
+        "deployments",
+        "a_pod_of_a_deployment_runs_on_a_worker",
+    ),
+    ("JAXJob", &["finish"], "one_cluster", "a_job_waits_runs_and_succeeds"),
+    (
+        "JAXJob",
+        &["mirror", "status back"],
+        "workers",
+        "a_job_runs_on_a_worker_and_leaves_no_objects",
+    ),
+    (
         "Job",
         &["mirror", "status back", "delete"],
         "workers",
