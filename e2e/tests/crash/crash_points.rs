@@ -127,6 +127,18 @@ fn written(
         (CrashingProgram::Manager, Scenario::Group) => {
             (&[P::WorkloadCreate, P::Start, P::Replacement, P::AddOwners, P::JobUnfinalize], &[])
         }
+        (CrashingProgram::Manager, Scenario::DispatchedGroup) => (
+            &[
+                P::CloneCreate,
+                P::JobCreate,
+                P::SyncStatus,
+                P::Finish,
+                P::JobUnfinalize,
+                P::JobDelete,
+                P::CloneDelete,
+            ],
+            &[],
+        ),
         (CrashingProgram::Manager, Scenario::Scaled) => (&[P::Hold, P::Adopt], &[]),
         (CrashingProgram::Manager, Scenario::Elastic) => {
             (&[P::WorkloadCreate, P::UngateElastic, P::Resize, P::Finish, P::JobAnnotate], &[])

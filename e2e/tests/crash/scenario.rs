@@ -39,6 +39,8 @@ pub(crate) enum Scenario {
     AtHome,
     /// A group of pods runs at home, one of which fails and is replaced.
     Group,
+    /// A group of pods runs on a worker.
+    DispatchedGroup,
     /// A StatefulSet at home is scaled to zero and back.
     Scaled,
     /// An elastic Job at home grows and shrinks, and an elastic RayJob says which RayCluster it has.
@@ -99,6 +101,7 @@ impl Scenario {
         Self::Edited,
         Self::AtHome,
         Self::Group,
+        Self::DispatchedGroup,
         Self::Scaled,
         Self::Elastic,
         Self::Shrunk,
@@ -134,6 +137,7 @@ impl Scenario {
             Self::QueueRemoved
             | Self::Automated
             | Self::Group
+            | Self::DispatchedGroup
             | Self::Scaled
             | Self::Elastic
             | Self::Shrunk
@@ -197,6 +201,7 @@ impl ObservedJob<'_> {
             Scenario::Edited => self.edited().await,
             Scenario::AtHome => self.at_home().await,
             Scenario::Group => self.group().await,
+            Scenario::DispatchedGroup => self.dispatched_group().await,
             Scenario::Scaled => self.scaled().await,
             Scenario::Elastic => self.elastic().await,
             Scenario::Shrunk => self.shrunk().await,

@@ -13,7 +13,10 @@ pub(crate) const NAMESPACE: &str = "crash";
 /// The queue of Jobs that run at home.
 pub(crate) const AT_HOME: &str = "home";
 
-/// The queue of pods.
+/// The queue of what runs on the worker.
+pub(crate) const WORKERS: &str = "queue";
+
+/// The queue of pods that run at home.
 pub(crate) const PODS: &str = "pods";
 
 /// The queue of Jobs that an autoscaler provides room for, and its check.
@@ -76,7 +79,7 @@ pub(crate) async fn prepare(installation: &Installation<'_>) -> Result<()> {
         cluster_queue(AT_HOME, "default", Some("person")),
         cluster_queue(PODS, "default", None),
         local_queue(PODS, PODS, "None"),
-        local_queue("queue", "crash", "None"),
+        local_queue(WORKERS, "crash", "None"),
         local_queue("closed", "crash", "Hold"),
         local_queue(AT_HOME, AT_HOME, "None"),
     ];
