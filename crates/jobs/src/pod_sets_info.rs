@@ -69,6 +69,27 @@ pub enum PodSetsInfoError {
     Start(#[from] StartError),
 }
 
+/// The pod set infos for a start; `None` while there are none yet.
+///
+/// # Errors
+/// If flavors or admission checks contradict each other, which is permanent.
+pub fn startable_infos(
+    workload: &Workload,
+    flavors: AssignedFlavors<'_>,
+    gates: JobGates,
+) -> Result<Option<Vec<PodSetInfo>>, StartError> {
+    match pod_sets_info(workload, flavors, gates) {
+        Ok(infos) => Ok(Some(infos)),
+        Err(PodSetsInfoError::Start(error)) => Err(error),
+        // Flavors may still be created; a clone is replaced when its manager dispatches it again.
+        Err(
+            PodSetsInfoError::NotAdmitted { .. }
+            | PodSetsInfoError::NoFlavor { .. }
+            | PodSetsInfoError::NoAssignment { .. },
+        ) => Ok(None),
+    }
+}
+
 /// Pod set infos in the order of the Workload.
 pub fn pod_sets_info(
     workload: &Workload,

@@ -6,6 +6,7 @@
 mod pods_ready;
 mod reclaimable_pods;
 mod slices;
+mod steps;
 #[cfg(test)]
 mod tests;
 mod workload_keys;
@@ -19,23 +20,25 @@ use crds::{
         labels::MULTI_KUEUE_ORIGIN,
         reasons,
     },
-    v1beta2::{ReclaimablePod, Workload},
+    v1beta2::Workload,
 };
 
 pub(crate) use self::reclaimable_pods::clamped_reclaimable_pods;
 pub(crate) use self::workload_keys::{follow as follow_keys, update_gates as follow_gates};
-pub use self::{pods_ready::pods_ready, reclaimable_pods::reclaimable_pods_of_copy};
+pub use self::{
+    pods_ready::pods_ready,
+    reclaimable_pods::reclaimable_pods_of_copy,
+    steps::{JobStep, ReconcileStep, StopReason, WorkloadStep},
+};
 
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
 use self::{reclaimable_pods::update_reclaimable_pods, workload_match::WorkloadMatch};
 use crate::{
-    GenericJob, JobGates, StopWrite,
-    construct_workload::ReplacedSlice,
+    GenericJob, JobGates,
     generic_job::{JobOutcome, Stop},
     pod_set_info::PodSetInfo,
-    pod_sets_info::{self, AssignedFlavors, PodSetsInfoError},
+    pod_sets_info::{self, AssignedFlavors},
     pod_sets_problem,
     prebuilt::prebuilt_name,
     topology_request,
@@ -56,19 +59,6 @@ pub struct ReconcileContext<'a> {
     pub gates: JobGates,
     /// The time.
     pub now: Timestamp,
-}
-
-/// Why a job is stopped (Kueue: `StopReason`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StopReason {
-    /// The job runs without a matching Workload.
-    NoMatchingWorkload,
-    /// Its Workload is being deleted.
-    WorkloadDeleted,
-    /// Its Workload is evicted.
-    WorkloadEvicted,
-    /// Its Workload is not admitted.
-    NotAdmitted,
 }
 
 /// Why a job is stopped, in the words of upstream's Events; `workload` is the one that it had.
@@ -94,132 +84,6 @@ pub fn stop_message<J: GenericJob>(
         (StopReason::NotAdmitted, _) => "Not admitted by cluster queue",
     };
     note.to_owned()
-}
-
-/// One step. Workloads are named; they are in the namespace of the job. A changed job has its own name, so that a step of a group
-/// says which member it is about.
-#[derive(Clone, Debug, PartialEq)]
-pub enum ReconcileStep<J> {
-    /// Create the Workload.
-    CreateWorkload,
-    /// Create the Workload of a replica of a set.
-    CreateReplicaWorkload(u32),
-    /// Write the generation of the object that an elastic job has its size from.
-    AnnotateJob(Box<J>),
-    /// Create a slice of an elastic job that replaces a smaller one.
-    CreateSlice(ReplacedSlice),
-    /// Make a pod of a set a member of the group of its replica.
-    AdoptMember(Box<J>),
-    /// Update the spec of a Workload without quota. Unless it is that of a set, its priority is resolved again.
-    UpdateWorkload(Box<Workload>),
-    /// Change the size of a slice of an elastic job. One without quota follows its job in everything.
-    ResizeSlice(Box<Workload>),
-    /// Delete a Workload that does not match the job.
-    DeleteWorkload(String),
-    /// Set the condition Finished.
-    FinishWorkload {
-        /// Name of the Workload.
-        workload: String,
-        /// Reason of the condition.
-        reason: &'static str,
-        /// Message of the condition.
-        message: String,
-    },
-    /// Remove the `resource-in-use` finalizer.
-    RemoveFinalizer(String),
-    /// Update `reclaimablePods`.
-    UpdateReclaimablePods(String, Vec<ReclaimablePod>),
-    /// Write the started job, or what has to be written before it.
-    StartJob(Box<J>),
-    /// Write one of the steps of a stop.
-    StopJob(StopWrite<J>, StopReason),
-    /// Release the quota of an evicted Workload whose pods are gone.
-    ReleaseQuota(String),
-    /// Release the quota of a Workload whose pods are gone, and keep it out of its queue.
-    HoldWorkload {
-        /// Name of the Workload.
-        workload: String,
-        /// Message of the condition.
-        message: String,
-    },
-    /// Put a Workload that is on hold back into its queue.
-    EndHold(String),
-    /// Set the queue name of a pending Workload to that of its job or group.
-    UpdateQueueName {
-        /// Name of the Workload.
-        workload: String,
-        /// Name of the LocalQueue; empty for none.
-        queue_name: String,
-    },
-    /// Set the admission gates of a Workload to these of its job; without a value they are removed.
-    UpdateAdmissionGates(String, Option<String>),
-    /// Set the priority of a Workload to that of the WorkloadPriorityClass of its job.
-    UpdatePriority(String),
-    /// Make the job the controller of its prebuilt Workload.
-    TakeOwnership(String),
-    /// Remove the finalizer that keeps the job for its Workload.
-    FinalizeJob(Box<J>),
-    /// Delete a member that its group does not need.
-    DeleteExcess(Box<J>),
-    /// Report that a member of a group requests more than its role has quota for: about this pod.
-    ReportExcess {
-        /// Name of the pod.
-        pod: String,
-        /// Note of the Event.
-        message: String,
-    },
-    /// Add owners to the Workload of a group.
-    AddOwners(String, Vec<OwnerReference>),
-    /// Report why a job or a group gets no Workload or does not start: about the job, or the oldest member.
-    Refuse {
-        /// Reason of the Event.
-        reason: &'static str,
-        /// Note of the Event.
-        message: String,
-    },
-}
-
-impl<J> ReconcileStep<J> {
-    /// The same step for another form of the job.
-    pub fn map<K>(self, form: impl FnOnce(J) -> K) -> ReconcileStep<K> {
-        match self {
-            Self::CreateWorkload => ReconcileStep::CreateWorkload,
-            Self::CreateReplicaWorkload(replica) => ReconcileStep::CreateReplicaWorkload(replica),
-            Self::AnnotateJob(job) => ReconcileStep::AnnotateJob(Box::new(form(*job))),
-            Self::CreateSlice(replaced) => ReconcileStep::CreateSlice(replaced),
-            Self::AdoptMember(pod) => ReconcileStep::AdoptMember(Box::new(form(*pod))),
-            Self::UpdateWorkload(workload) => ReconcileStep::UpdateWorkload(workload),
-            Self::ResizeSlice(workload) => ReconcileStep::ResizeSlice(workload),
-            Self::DeleteWorkload(name) => ReconcileStep::DeleteWorkload(name),
-            Self::FinishWorkload { workload, reason, message } => {
-                ReconcileStep::FinishWorkload { workload, reason, message }
-            }
-            Self::RemoveFinalizer(name) => ReconcileStep::RemoveFinalizer(name),
-            Self::UpdateReclaimablePods(name, pods) => {
-                ReconcileStep::UpdateReclaimablePods(name, pods)
-            }
-            Self::StartJob(job) => ReconcileStep::StartJob(Box::new(form(*job))),
-            Self::StopJob(write, reason) => ReconcileStep::StopJob(write.map(form), reason),
-            Self::ReleaseQuota(name) => ReconcileStep::ReleaseQuota(name),
-            Self::HoldWorkload { workload, message } => {
-                ReconcileStep::HoldWorkload { workload, message }
-            }
-            Self::EndHold(name) => ReconcileStep::EndHold(name),
-            Self::UpdateQueueName { workload, queue_name } => {
-                ReconcileStep::UpdateQueueName { workload, queue_name }
-            }
-            Self::UpdateAdmissionGates(name, gates) => {
-                ReconcileStep::UpdateAdmissionGates(name, gates)
-            }
-            Self::UpdatePriority(name) => ReconcileStep::UpdatePriority(name),
-            Self::TakeOwnership(name) => ReconcileStep::TakeOwnership(name),
-            Self::FinalizeJob(job) => ReconcileStep::FinalizeJob(Box::new(form(*job))),
-            Self::DeleteExcess(job) => ReconcileStep::DeleteExcess(Box::new(form(*job))),
-            Self::ReportExcess { pod, message } => ReconcileStep::ReportExcess { pod, message },
-            Self::AddOwners(name, owners) => ReconcileStep::AddOwners(name, owners),
-            Self::Refuse { reason, message } => ReconcileStep::Refuse { reason, message },
-        }
-    }
 }
 
 /// Returns the next steps.
@@ -254,8 +118,10 @@ pub fn reconcile<J: GenericJob + Clone>(
     let Some(workload) = workload else {
         return without_workload(job, &others, context);
     };
-    let mut steps: Vec<ReconcileStep<J>> =
-        others.iter().map(|other| ReconcileStep::DeleteWorkload(name(other))).collect();
+    let mut steps: Vec<ReconcileStep<J>> = others
+        .iter()
+        .map(|other| ReconcileStep::Workload { name: name(other), write: WorkloadStep::Delete })
+        .collect();
     steps.extend(with_workload(job, workload, context));
     steps
 }
@@ -297,7 +163,10 @@ fn without_workload<J: GenericJob + Clone>(
             }
             // A Workload without quota is updated in place and keeps its queue-order timestamp.
             let update = workload_match::with_job_spec(job, first, context.gates);
-            let delete = rest.iter().map(|other| ReconcileStep::DeleteWorkload(name(other)));
+            let delete = rest.iter().map(|other| ReconcileStep::Workload {
+                name: name(other),
+                write: WorkloadStep::Delete,
+            });
             std::iter::once(ReconcileStep::UpdateWorkload(Box::new(update))).chain(delete).collect()
         }
         // A job runs only with a matching Workload (docs/reference/kueue.md §7.4 step 5).
@@ -308,7 +177,10 @@ fn without_workload<J: GenericJob + Clone>(
         [] => vec![create(job, context.gates)],
         // The next call creates the Workload, once these are gone (docs/reference/kueue.md §7.4
         // step 6).
-        _ => others.iter().map(|other| ReconcileStep::DeleteWorkload(name(other))).collect(),
+        _ => others
+            .iter()
+            .map(|other| ReconcileStep::Workload { name: name(other), write: WorkloadStep::Delete })
+            .collect(),
     }
 }
 
@@ -320,10 +192,12 @@ fn without_prebuilt_workload<J: GenericJob + Clone>(
 ) -> Vec<ReconcileStep<J>> {
     let unfinished = others.iter().filter(|other| !is(other, FINISHED));
     let out_of_sync = unfinished.flat_map(|other| {
-        let finish = ReconcileStep::FinishWorkload {
-            workload: name(other),
-            reason: reasons::OUT_OF_SYNC,
-            message: "The prebuilt workload is out of sync with its user job".to_owned(),
+        let finish = ReconcileStep::Workload {
+            name: name(other),
+            write: WorkloadStep::Finish {
+                reason: reasons::OUT_OF_SYNC,
+                message: "The prebuilt workload is out of sync with its user job".to_owned(),
+            },
         };
         // The Workload is the job's before it is compared with it.
         workload_keys::take_ownership(other).into_iter().chain([finish])
@@ -346,7 +220,9 @@ fn stop_and_delete<J: GenericJob + Clone>(
         _ => None,
     };
     let stop = stop(job, started_by, StopReason::NoMatchingWorkload, context);
-    let delete = others.iter().map(|other| ReconcileStep::DeleteWorkload(name(other)));
+    let delete = others
+        .iter()
+        .map(|other| ReconcileStep::Workload { name: name(other), write: WorkloadStep::Delete });
     stop.into_iter().chain(delete).collect()
 }
 
@@ -391,7 +267,12 @@ fn stop_or_release<J: GenericJob>(
 ) -> Option<ReconcileStep<J>> {
     let stop = stop(job, Some(workload), StopReason::WorkloadEvicted, context);
     let reserved = is(workload, QUOTA_RESERVED) && !job.is_active();
-    stop.or_else(|| reserved.then(|| ReconcileStep::ReleaseQuota(name(workload))))
+    stop.or_else(|| {
+        reserved.then(|| ReconcileStep::Workload {
+            name: name(workload),
+            write: WorkloadStep::ReleaseQuota,
+        })
+    })
 }
 
 fn start_or_move_to_queue<J: GenericJob + Clone>(
@@ -409,9 +290,9 @@ fn start_or_move_to_queue<J: GenericJob + Clone>(
     let moved = !is_clone(workload)
         && !is(workload, QUOTA_RESERVED)
         && workload.spec.queue_name != job.queue_name();
-    moved.then(|| ReconcileStep::UpdateQueueName {
-        workload: name(workload),
-        queue_name: job.queue_name().to_owned(),
+    moved.then(|| ReconcileStep::Workload {
+        name: name(workload),
+        write: WorkloadStep::UpdateQueueName(job.queue_name().to_owned()),
     })
 }
 
@@ -434,28 +315,26 @@ fn start<J: GenericJob + Clone>(
 ) -> Option<ReconcileStep<J>> {
     let failed = |message: String| {
         let workload = name(workload);
-        Some(ReconcileStep::FinishWorkload { workload, reason: reasons::FAILED_TO_START, message })
+        Some(ReconcileStep::Workload {
+            name: workload,
+            write: WorkloadStep::Finish { reason: reasons::FAILED_TO_START, message },
+        })
     };
     if let Some(message) = job.unresolved() {
         // A copy contradicts itself on every worker cluster: a refusal alone would move it from one to the next.
         let is_permanent = context.prebuilt && job.contradicts_itself();
         return if is_permanent { failed(message.to_owned()) } else { refuse_unresolved(job) };
     }
-    let infos = match pod_sets_info::pod_sets_info(workload, context.flavors, context.gates) {
-        Ok(infos) => infos,
-        Err(PodSetsInfoError::Start(error)) => return failed(error.to_string()),
-        // Flavors may still be created; a clone is replaced when its manager dispatches it again.
-        Err(
-            PodSetsInfoError::NotAdmitted { .. }
-            | PodSetsInfoError::NoFlavor { .. }
-            | PodSetsInfoError::NoAssignment { .. },
-        ) => return None,
+    let infos = match pod_sets_info::startable_infos(workload, context.flavors, context.gates) {
+        Ok(Some(infos)) => infos,
+        Ok(None) => return None,
+        Err(error) => return failed(error.to_string()),
     };
     let mut started = job.clone();
     match started.run_with_pod_sets_info(&infos, context.gates) {
         Ok(()) => {
             let next = job.next_start_write(started);
-            Some(ReconcileStep::StartJob(Box::new(next)))
+            Some(ReconcileStep::Job(JobStep::Start(Box::new(next))))
         }
         Err(error) => failed(error.to_string()),
     }
@@ -518,12 +397,12 @@ pub(crate) fn stop_of<J: GenericJob>(
         at: Some(now),
         for_good: reason == StopReason::WorkloadDeleted,
     };
-    job.next_stop_write(&stop, gates).map(|write| ReconcileStep::StopJob(write, reason))
+    job.next_stop_write(&stop, gates).map(|write| ReconcileStep::Job(JobStep::Stop(write, reason)))
 }
 
 /// A job that its Workload needs no longer.
 fn finalize_job<J: GenericJob>(job: &J) -> Option<ReconcileStep<J>> {
-    job.finalized().map(|job| ReconcileStep::FinalizeJob(Box::new(job)))
+    job.finalized().map(|job| ReconcileStep::Job(JobStep::Finalize(Box::new(job))))
 }
 
 pub(crate) fn finish<J>(workload: &Workload, outcome: &JobOutcome) -> Vec<ReconcileStep<J>> {
@@ -532,13 +411,19 @@ pub(crate) fn finish<J>(workload: &Workload, outcome: &JobOutcome) -> Vec<Reconc
     }
     let reason = if outcome.success { reasons::SUCCEEDED } else { reasons::FAILED };
     let message = outcome.message.clone();
-    vec![ReconcileStep::FinishWorkload { workload: name(workload), reason, message }]
+    vec![ReconcileStep::Workload {
+        name: name(workload),
+        write: WorkloadStep::Finish { reason, message },
+    }]
 }
 
 pub(crate) fn remove_finalizer<J>(workload: &Workload) -> Option<ReconcileStep<J>> {
     let mut finalizers = workload.metadata.finalizers.iter().flatten();
     let has_finalizer = finalizers.any(|finalizer| finalizer == RESOURCE_IN_USE_FINALIZER);
-    has_finalizer.then(|| ReconcileStep::RemoveFinalizer(name(workload)))
+    has_finalizer.then(|| ReconcileStep::Workload {
+        name: name(workload),
+        write: WorkloadStep::RemoveFinalizer,
+    })
 }
 
 fn is(workload: &Workload, condition: &str) -> bool {

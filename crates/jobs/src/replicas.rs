@@ -36,7 +36,7 @@ use crate::{
     generic_job::SetSize,
     integrations::controller,
     kind::SetMembers,
-    reconcile::{ReconcileStep, follow_keys, refuse_pod_sets},
+    reconcile::{JobStep, ReconcileStep, WorkloadStep, follow_keys, refuse_pod_sets},
     set_copies,
     workload_name::{WorkloadOwner, workload_name},
 };
@@ -134,7 +134,9 @@ fn leave<J: GenericJob>(set: &J, workloads: &[&Workload]) -> Vec<ReconcileStep<J
         is_true(&one.status.conditions, FINISHED) || one.metadata.deletion_timestamp.is_some()
     };
     let owned = workloads.iter().filter(|one| is_owned_by(one, set) && !is_over(one));
-    owned.map(|one| ReconcileStep::DeleteWorkload(name(one))).collect()
+    owned
+        .map(|one| ReconcileStep::Workload { name: name(one), write: WorkloadStep::Delete })
+        .collect()
 }
 
 /// A copy owns the clone of its Workload and puts its pods into groups. Its manager makes and removes the clones.
@@ -150,13 +152,18 @@ fn reconcile_copy<J: GenericJob + From<Pod>>(
     let lives = |one: &&&Workload| one.metadata.deletion_timestamp.is_none();
     let taken = clones.iter().filter(lives).filter_map(|one| take_over(set, one));
     let adopted = pods.iter().filter_map(|pod| one_group::adopted(set, pod, group, gates));
-    taken.chain(adopted.map(|pod| ReconcileStep::AdoptMember(Box::new(J::from(pod))))).collect()
+    taken
+        .chain(adopted.map(|pod| ReconcileStep::Job(JobStep::Adopt(Box::new(J::from(pod))))))
+        .collect()
 }
 
 /// Makes a set an owner of a Workload.
 fn take_over<J: GenericJob>(set: &J, workload: &Workload) -> Option<ReconcileStep<J>> {
     let owners = || vec![reference(set)];
-    (!is_owned_by(workload, set)).then(|| ReconcileStep::AddOwners(name(workload), owners()))
+    (!is_owned_by(workload, set)).then(|| ReconcileStep::Workload {
+        name: name(workload),
+        write: WorkloadStep::AddOwners(owners()),
+    })
 }
 
 fn reconcile_replicas<J: GenericJob + From<Pod>>(
@@ -175,7 +182,10 @@ fn reconcile_replicas<J: GenericJob + From<Pod>>(
             // A second Workload of a replica would take its quota twice.
             Some(replica) if present.insert(replica) => steps.extend(follow(set, workload, gates)),
             _ if workload.metadata.deletion_timestamp.is_some() => {}
-            _ => steps.push(ReconcileStep::DeleteWorkload(name(workload))),
+            _ => steps.push(ReconcileStep::Workload {
+                name: name(workload),
+                write: WorkloadStep::Delete,
+            }),
         }
     }
     // Replicas of an update come behind those that are asked for, and count while they have a pod.
@@ -195,7 +205,7 @@ fn reconcile_replicas<J: GenericJob + From<Pod>>(
         None => steps.extend(missing.map(ReconcileStep::CreateReplicaWorkload)),
     }
     let adopted = pods.iter().filter_map(|pod| set.adopted(pod, gates));
-    steps.extend(adopted.map(|pod| ReconcileStep::AdoptMember(Box::new(J::from(pod)))));
+    steps.extend(adopted.map(|pod| ReconcileStep::Job(JobStep::Adopt(Box::new(J::from(pod))))));
     steps
 }
 
@@ -221,9 +231,9 @@ fn follow_queue<J: GenericJob>(set: &J, workload: &Workload) -> Option<Reconcile
     // The API refuses another queue name while quota is reserved (docs/reference/kueue.md §1.2).
     let reserved = is_true(&workload.status.conditions, QUOTA_RESERVED);
     let moved = workload.spec.queue_name != set.queue_name() && !reserved;
-    moved.then(|| ReconcileStep::UpdateQueueName {
-        workload: name(workload),
-        queue_name: set.queue_name().to_owned(),
+    moved.then(|| ReconcileStep::Workload {
+        name: name(workload),
+        write: WorkloadStep::UpdateQueueName(set.queue_name().to_owned()),
     })
 }
 
@@ -399,7 +409,10 @@ mod tests {
         assert_eq!(steps(&set(2), &both, &[]), []);
         assert_eq!(steps(&set(3), &both, &[]), [create(2)]);
         let name = both[1].metadata.name.clone().expect("a name");
-        assert_eq!(steps(&set(1), &both, &[]), [ReconcileStep::DeleteWorkload(name)]);
+        assert_eq!(
+            steps(&set(1), &both, &[]),
+            [ReconcileStep::Workload { name, write: WorkloadStep::Delete }]
+        );
         let mut deleted = set(3);
         deleted.metadata_mut().deletion_timestamp =
             serde_json::from_value(json!("2026-01-01T00:00:00Z")).ok();
@@ -452,7 +465,7 @@ mod tests {
     fn a_pod_joins_the_group_of_its_replica_once() {
         let (set, pod) = (set(1, &json!(0)), leader(0));
         let owned = [workload(&set, 0)];
-        let [ReconcileStep::AdoptMember(adopted)] = &steps(&set, &owned, &[pod])[..] else {
+        let [ReconcileStep::Job(JobStep::Adopt(adopted))] = &steps(&set, &owned, &[pod])[..] else {
             panic!("the pod is adopted")
         };
         let adopted = adopted.as_pod().expect("a pod").clone();
@@ -513,7 +526,10 @@ mod tests {
         labels.insert("kueue.x-k8s.io/queue-name".to_owned(), "other".to_owned());
         let owned = [workload(&before, 0)];
         let (workload, queue_name) = (name(&owned[0]), "other".to_owned());
-        let expected = ReconcileStep::UpdateQueueName { workload, queue_name };
+        let expected = ReconcileStep::Workload {
+            name: workload,
+            write: WorkloadStep::UpdateQueueName(queue_name),
+        };
         assert_eq!(steps(&moved, &owned, &[]), [expected]);
     }
 }

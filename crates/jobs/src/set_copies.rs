@@ -83,7 +83,7 @@ mod tests {
     use crate::{
         JobGates, JobObject, Kinds, Pod,
         construct_workload::{KeysToCopy, WorkloadPriority},
-        reconcile::ReconcileStep,
+        reconcile::{ReconcileStep, WorkloadStep},
         remote_objects::{RemoteIdentity, remote_job},
         replicas::{
             first_workload, names_of_unowned, one_workload, reconcile, replica_workload,
@@ -211,7 +211,9 @@ mod tests {
             reconcile(&copy, workloads, &[] as &[&Pod], (gates, Timestamp::UNIX_EPOCH))
         };
         assert_eq!(steps(&[]), []);
-        let [ReconcileStep::AddOwners(name, owners)] = &steps(&[&workload])[..] else {
+        let [ReconcileStep::Workload { name, write: WorkloadStep::AddOwners(owners) }] =
+            &steps(&[&workload])[..]
+        else {
             panic!("the clone is taken")
         };
         assert_eq!(Some(name), workload.metadata.name.as_ref());

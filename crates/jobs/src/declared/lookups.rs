@@ -189,7 +189,7 @@ mod tests {
         construct_workload::{KeysToCopy, WorkloadPriority, construct_workload},
         generic_job::Stop,
         pod_set_info::PodSetInfo,
-        reconcile::{ReconcileContext, ReconcileStep, reconcile},
+        reconcile::{JobStep, ReconcileContext, ReconcileStep, WorkloadStep, reconcile},
     };
 
     const COURSE: &str = "
@@ -376,7 +376,10 @@ fields:
         };
         assert_eq!(steps(&empty, &[]), [refused]);
         let former = workload_of(&with_pod);
-        let delete = ReconcileStep::DeleteWorkload(former.metadata.name.clone().expect("a name"));
+        let delete = ReconcileStep::Workload {
+            name: former.metadata.name.clone().expect("a name"),
+            write: WorkloadStep::Delete,
+        };
         assert_eq!(steps(&empty, &[&former]), [delete]);
     }
 
@@ -389,7 +392,10 @@ fields:
         let admitted = with_conditions(workload.clone(), &["QuotaReserved", "Admitted"]);
         assert_eq!(steps(&running, &[&admitted]), []);
         let evicted = with_conditions(workload.clone(), &["QuotaReserved", "Evicted"]);
-        assert!(matches!(steps(&running, &[&evicted])[..], [ReconcileStep::StopJob(..)]));
+        assert!(matches!(
+            steps(&running, &[&evicted])[..],
+            [ReconcileStep::Job(JobStep::Stop(..))]
+        ));
         // It is not started without the object.
         let waiting = course();
         assert!(matches!(steps(&waiting, &[&admitted])[..], [ReconcileStep::Refuse { .. }]));

@@ -25,9 +25,10 @@ use crds::{
 };
 
 use super::{
-    ReconcileContext, ReconcileStep, StopReason, finalize_job, finish, is, is_dispatched, name,
-    reclaimable_pods::update_reclaimable_pods, refuse_pod_sets, remove_finalizer,
-    start_or_move_to_queue, stop, stop_or_release, workload_keys, workload_match::with_job_spec,
+    JobStep, ReconcileContext, ReconcileStep, StopReason, WorkloadStep, finalize_job, finish, is,
+    is_dispatched, name, reclaimable_pods::update_reclaimable_pods, refuse_pod_sets,
+    remove_finalizer, start_or_move_to_queue, stop, stop_or_release, workload_keys,
+    workload_match::with_job_spec,
 };
 use crate::{
     GenericJob, JobGates,
@@ -78,7 +79,7 @@ pub(super) fn reconcile<J: GenericJob + Clone>(
     context: ReconcileContext<'_>,
 ) -> Option<Vec<ReconcileStep<J>>> {
     if let Some(annotated) = annotated(job, context) {
-        return Some(vec![ReconcileStep::AnnotateJob(Box::new(annotated))]);
+        return Some(vec![ReconcileStep::Job(JobStep::Annotate(Box::new(annotated)))]);
     }
     let slices = Slices::of(context.workloads);
     if let Some(outcome) = job.finished() {
@@ -259,7 +260,10 @@ fn follow_time_limit<J: GenericJob>(job: &J, slice: &Workload) -> Option<Reconci
 fn resize_reserved<J>(sets: &[PodSet], pending: &Workload) -> Option<ReconcileStep<J>> {
     if is(pending, EVICTED) {
         // Nothing runs with it: its clone is withdrawn, the job goes on.
-        return Some(ReconcileStep::ReleaseQuota(name(pending)));
+        return Some(ReconcileStep::Workload {
+            name: name(pending),
+            write: WorkloadStep::ReleaseQuota,
+        });
     }
     let wanted = &pending.spec.pod_sets;
     let shrinks = !grows(sets, wanted) && !same_counts(sets, wanted);
@@ -350,10 +354,12 @@ fn update<J: GenericJob>(
 /// Ends a slice that is not needed.
 fn drop_slice<J>(slice: &Workload) -> ReconcileStep<J> {
     let gone = remove_finalizer(slice).filter(|_| is_deleted(slice));
-    gone.unwrap_or_else(|| ReconcileStep::FinishWorkload {
-        workload: name(slice),
-        reason: reasons::OUT_OF_SYNC,
-        message: OUT_OF_SYNC.to_owned(),
+    gone.unwrap_or_else(|| ReconcileStep::Workload {
+        name: name(slice),
+        write: WorkloadStep::Finish {
+            reason: reasons::OUT_OF_SYNC,
+            message: OUT_OF_SYNC.to_owned(),
+        },
     })
 }
 

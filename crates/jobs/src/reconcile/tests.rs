@@ -7,12 +7,13 @@ mod slices;
 mod topologies;
 mod written_sizes;
 
+use crds::v1beta2::ReclaimablePod;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::{
-    Job, JobObject, Kinds,
-    construct_workload::{KeysToCopy, WorkloadPriority, construct_workload},
+    Job, JobObject, Kinds, StopWrite,
+    construct_workload::{KeysToCopy, ReplacedSlice, WorkloadPriority, construct_workload},
     lookups::FoundObjects,
     pod_sets_info::FlavorsByName,
 };
@@ -98,20 +99,34 @@ fn words(steps: Vec<ReconcileStep<Job>>) -> Vec<String> {
             format!("resize to {}", after.spec.pod_sets[0].count.unwrap_or(1))
         }
         ReconcileStep::UpdateWorkload(_) => "update".to_owned(),
-        ReconcileStep::DeleteWorkload(_) => "delete".to_owned(),
-        ReconcileStep::FinishWorkload { reason, .. } => format!("finish {reason}"),
-        ReconcileStep::RemoveFinalizer(_) => "unfinalize".to_owned(),
-        ReconcileStep::UpdateReclaimablePods(_, pods) => {
+        ReconcileStep::Workload { write: WorkloadStep::Delete, .. } => "delete".to_owned(),
+        ReconcileStep::Workload { write: WorkloadStep::Finish { reason, .. }, .. } => {
+            format!("finish {reason}")
+        }
+        ReconcileStep::Workload { write: WorkloadStep::RemoveFinalizer, .. } => {
+            "unfinalize".to_owned()
+        }
+        ReconcileStep::Workload { write: WorkloadStep::UpdateReclaimablePods(pods), .. } => {
             format!("reclaim {}", pods.first().map_or(0, |pod| pod.count))
         }
-        ReconcileStep::StartJob(_) => "start".to_owned(),
-        ReconcileStep::StopJob(StopWrite::Object(_), reason) => format!("stop {reason:?}"),
-        ReconcileStep::StopJob(StopWrite::Status(_), reason) => format!("stop {reason:?} (status)"),
-        ReconcileStep::ReleaseQuota(_) => "release".to_owned(),
-        ReconcileStep::UpdateQueueName { .. } => "move".to_owned(),
-        ReconcileStep::UpdateAdmissionGates(_, gates) => format!("gates {gates:?}"),
-        ReconcileStep::UpdatePriority(_) => "priority".to_owned(),
-        ReconcileStep::TakeOwnership(_) => "own".to_owned(),
+        ReconcileStep::Job(JobStep::Start(_)) => "start".to_owned(),
+        ReconcileStep::Job(JobStep::Stop(StopWrite::Object(_), reason)) => {
+            format!("stop {reason:?}")
+        }
+        ReconcileStep::Job(JobStep::Stop(StopWrite::Status(_), reason)) => {
+            format!("stop {reason:?} (status)")
+        }
+        ReconcileStep::Workload { write: WorkloadStep::ReleaseQuota, .. } => "release".to_owned(),
+        ReconcileStep::Workload { write: WorkloadStep::UpdateQueueName(_), .. } => {
+            "move".to_owned()
+        }
+        ReconcileStep::Workload { write: WorkloadStep::UpdateAdmissionGates(gates), .. } => {
+            format!("gates {gates:?}")
+        }
+        ReconcileStep::Workload { write: WorkloadStep::UpdatePriority, .. } => {
+            "priority".to_owned()
+        }
+        ReconcileStep::Workload { write: WorkloadStep::TakeOwnership, .. } => "own".to_owned(),
         ReconcileStep::Refuse { reason, .. } => format!("refuse {reason}"),
         other => format!("{other:?}"),
     };
@@ -127,7 +142,7 @@ fn a_job_is_created_admitted_started_and_finished() {
     assert_eq!(steps(&waiting, &[]), ["create"]);
     assert_eq!(steps(&waiting, &[&pending]), [""; 0]);
     assert_eq!(steps(&waiting, &[&reserved]), [""; 0]);
-    let ReconcileStep::StartJob(running) =
+    let ReconcileStep::Job(JobStep::Start(running)) =
         reconcile(&waiting, context(&[&admitted], &flavors())).remove(0)
     else {
         unreachable!("an admitted Workload starts its job")
@@ -150,7 +165,10 @@ fn stopped(mut job: Job, evicted: &Workload, seen: &mut Vec<String>) -> Job {
     while let Some(step) = reconcile(&job, context(&[evicted], &flavors())).pop() {
         seen.extend(words(vec![step.clone()]));
         match step {
-            ReconcileStep::StopJob(StopWrite::Object(next) | StopWrite::Status(next), _) => {
+            ReconcileStep::Job(JobStep::Stop(
+                StopWrite::Object(next) | StopWrite::Status(next),
+                _,
+            )) => {
                 job = *next;
             }
             _ => break,
@@ -533,9 +551,9 @@ fn steps_of_training(job: &JobObject, conditions: &[&str]) -> Vec<ReconcileStep<
 fn an_admitted_training_that_is_suspended_again_is_started() {
     let steps = |job: &JobObject, conditions: &[&str]| -> Vec<&str> {
         let word = |step: &ReconcileStep<JobObject>| match step {
-            ReconcileStep::StartJob(_) => "start",
-            ReconcileStep::StopJob(..) => "stop",
-            ReconcileStep::ReleaseQuota(_) => "release",
+            ReconcileStep::Job(JobStep::Start(_)) => "start",
+            ReconcileStep::Job(JobStep::Stop(..)) => "stop",
+            ReconcileStep::Workload { write: WorkloadStep::ReleaseQuota, .. } => "release",
             _ => "other",
         };
         steps_of_training(job, conditions).iter().map(word).collect()
@@ -553,7 +571,7 @@ fn an_admitted_training_that_is_suspended_again_is_started() {
 fn a_training_starts_with_the_write_after_that_of_its_patches() {
     let next = |job: &JobObject| {
         let steps = steps_of_training(job, &["QuotaReserved", "Admitted"]);
-        let [ReconcileStep::StartJob(after)] = &steps[..] else { panic!("{steps:?}") };
+        let [ReconcileStep::Job(JobStep::Start(after))] = &steps[..] else { panic!("{steps:?}") };
         after.without_status()["spec"].clone()
     };
     for waiting in [training(&json!([]), 0), suspended_training(0)] {

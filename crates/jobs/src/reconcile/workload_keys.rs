@@ -6,7 +6,7 @@ use crds::{
     v1beta2::Workload,
 };
 
-use super::{ReconcileContext, ReconcileStep, is, name};
+use super::{ReconcileContext, ReconcileStep, WorkloadStep, is, name};
 use crate::{GenericJob, JobGates, equivalence::has_controller};
 
 /// The steps for an unfinished Workload that matches its job.
@@ -25,7 +25,10 @@ pub(super) fn steps<J: GenericJob>(
 /// Makes the job the controller of a prebuilt Workload that has none.
 pub(super) fn take_ownership<J>(workload: &Workload) -> Option<ReconcileStep<J>> {
     let free = !has_controller(workload);
-    free.then(|| ReconcileStep::TakeOwnership(name(workload)))
+    free.then(|| ReconcileStep::Workload {
+        name: name(workload),
+        write: WorkloadStep::TakeOwnership,
+    })
 }
 
 /// The same for a Workload that is not prebuilt.
@@ -51,7 +54,10 @@ pub(crate) fn update_gates<J: GenericJob>(
     let changed = known.unwrap_or_default() != wanted.unwrap_or_default();
     (changed && gates.admission_gated_by).then(|| {
         let wanted = wanted.filter(|gates| !gates.is_empty()).map(str::to_owned);
-        ReconcileStep::UpdateAdmissionGates(name(workload), wanted)
+        ReconcileStep::Workload {
+            name: name(workload),
+            write: WorkloadStep::UpdateAdmissionGates(wanted),
+        }
     })
 }
 
@@ -66,5 +72,8 @@ fn update_priority<J: GenericJob>(job: &J, workload: &Workload) -> Option<Reconc
         (None, None) => false,
         (Some(_), None) | (None, Some(_)) => is_free,
     };
-    differs.then(|| ReconcileStep::UpdatePriority(name(workload)))
+    differs.then(|| ReconcileStep::Workload {
+        name: name(workload),
+        write: WorkloadStep::UpdatePriority,
+    })
 }

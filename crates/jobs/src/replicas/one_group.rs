@@ -21,7 +21,7 @@ use crate::{
     GenericJob, JobGates, Pod,
     construct_workload::{KeysToCopy, WorkloadPriority, workload_name_for},
     pods::group::{self, is_group_workload},
-    reconcile::{ReconcileStep, create, follow_gates},
+    reconcile::{JobStep, ReconcileStep, WorkloadStep, create, follow_gates},
     workload_name::{WorkloadOwner, workload_name},
 };
 
@@ -114,8 +114,9 @@ pub(super) fn reconcile<J: GenericJob + From<Pod>>(
     let others = workloads.iter().filter(is_other);
     let others = others.filter(|other| is_owned_by(other, set) || is_former(other));
     let others = others.filter(|other| other.metadata.deletion_timestamp.is_none());
-    let mut steps: Vec<ReconcileStep<J>> =
-        others.map(|other| ReconcileStep::DeleteWorkload(name(other))).collect();
+    let mut steps: Vec<ReconcileStep<J>> = others
+        .map(|other| ReconcileStep::Workload { name: name(other), write: WorkloadStep::Delete })
+        .collect();
     // The pods of a Workload that is being deleted go first. New ones wait for the next Workload.
     if own.is_some_and(|workload| workload.metadata.deletion_timestamp.is_some()) {
         return steps;
@@ -123,7 +124,7 @@ pub(super) fn reconcile<J: GenericJob + From<Pod>>(
     // Also without pods: its changes concern the set from now on.
     steps.extend(own.and_then(|workload| take_over(set, workload)));
     let adopted = pods.iter().filter_map(|pod| adopted(set, pod, own, gates));
-    steps.extend(adopted.map(|pod| ReconcileStep::AdoptMember(Box::new(J::from(pod)))));
+    steps.extend(adopted.map(|pod| ReconcileStep::Job(JobStep::Adopt(Box::new(J::from(pod))))));
     let runs = runs_until(pods, now, gates).is_some();
     match own {
         // Pods that run have the flavors of a former Workload.
@@ -147,18 +148,24 @@ fn rest<J: GenericJob>(set: &J, workload: &Workload, runs: bool) -> Option<Recon
     let conditions = &workload.status.conditions;
     if is_true(conditions, FINISHED) {
         // The set may come back.
-        return Some(ReconcileStep::DeleteWorkload(name(workload)));
+        return Some(ReconcileStep::Workload { name: name(workload), write: WorkloadStep::Delete });
     }
     let reserved = is_true(conditions, QUOTA_RESERVED);
     if !is_active(workload) {
         // It is evicted, and waits for its activation and not for pods.
         let releases = reserved && is_true(conditions, EVICTED) && !runs;
-        return releases.then(|| ReconcileStep::ReleaseQuota(name(workload)));
+        return releases.then(|| ReconcileStep::Workload {
+            name: name(workload),
+            write: WorkloadStep::ReleaseQuota,
+        });
     }
     let is_settled = !reserved && workload.status.is_on_hold();
-    (!is_settled && !runs).then(|| ReconcileStep::HoldWorkload {
-        workload: name(workload),
-        message: format!("{} scaled to zero; workload on hold", set.kind().name()),
+    (!is_settled && !runs).then(|| ReconcileStep::Workload {
+        name: name(workload),
+        write: WorkloadStep::Hold(format!(
+            "{} scaled to zero; workload on hold",
+            set.kind().name()
+        )),
     })
 }
 
@@ -173,14 +180,17 @@ fn serve<J: GenericJob>(
     if counts.sum::<i64>() != i64::from(size) {
         // Whatever went round the webhook: without quota the Workload keeps its place.
         return vec![if is_true(&workload.status.conditions, QUOTA_RESERVED) {
-            ReconcileStep::DeleteWorkload(name(workload))
+            ReconcileStep::Workload { name: name(workload), write: WorkloadStep::Delete }
         } else {
             let spec = WorkloadSpec { pod_sets: set.pod_sets(gates), ..workload.spec.clone() };
             ReconcileStep::UpdateWorkload(Box::new(Workload { spec, ..workload.clone() }))
         }];
     }
     if workload.status.is_on_hold() && is_active(workload) {
-        return vec![ReconcileStep::EndHold(name(workload))];
+        return vec![ReconcileStep::Workload {
+            name: name(workload),
+            write: WorkloadStep::EndHold,
+        }];
     }
     // The priority stays that of the creation.
     let gates = follow_gates(set, workload, gates);
@@ -303,7 +313,8 @@ mod tests {
     fn a_set_keeps_the_workload_that_an_earlier_version_has_made() {
         let mut former = former();
         assert_eq!(steps(2, Some(&former), &[]), []);
-        let [ReconcileStep::AdoptMember(member)] = &steps(2, Some(&former), &[pod(&json!({}))])[..]
+        let [ReconcileStep::Job(JobStep::Adopt(member))] =
+            &steps(2, Some(&former), &[pod(&json!({}))])[..]
         else {
             panic!("the pod joins")
         };
@@ -312,7 +323,9 @@ mod tests {
         assert_eq!(Some(group), former.metadata.name.as_deref());
         assert_eq!(steps(2, Some(&former), std::slice::from_ref(&member)), [], "it is a member");
         former.metadata.owner_references = None;
-        let [ReconcileStep::AddOwners(name, owners)] = &steps(2, Some(&former), &[])[..] else {
+        let [ReconcileStep::Workload { name, write: WorkloadStep::AddOwners(owners) }] =
+            &steps(2, Some(&former), &[])[..]
+        else {
             panic!("the Workload is taken over")
         };
         assert_eq!((Some(name), &*owners[0].uid), (former.metadata.name.as_ref(), "u"));
@@ -333,7 +346,9 @@ mod tests {
         }));
         for pod in [running, pod(&json!({}))] {
             let adopts = steps(2, Some(&former), &[pod]);
-            let [ReconcileStep::AdoptMember(member)] = &adopts[..] else { panic!("the pod joins") };
+            let [ReconcileStep::Job(JobStep::Adopt(member))] = &adopts[..] else {
+                panic!("the pod joins")
+            };
             let member = member.as_pod().expect("a pod").clone();
             assert_eq!(member.annotation(ROLE_HASH), Some("1a2b3c4d"));
             assert_eq!(steps(2, Some(&former), &[member]), [], "it is a member");
@@ -345,7 +360,13 @@ mod tests {
         let mut former = former();
         former.metadata.owner_references = None;
         let owned = steps(0, Some(&former), &[]);
-        assert!(matches!(owned.first(), Some(ReconcileStep::AddOwners(..))), "{owned:?}");
+        assert!(
+            matches!(
+                owned.first(),
+                Some(ReconcileStep::Workload { write: WorkloadStep::AddOwners(_), .. })
+            ),
+            "{owned:?}"
+        );
     }
 
     #[test]
@@ -353,18 +374,25 @@ mod tests {
         let (former, workload) = (former(), workload(RUNS));
         let now = (JobGates::default(), Timestamp::UNIX_EPOCH);
         let both = reconcile(&set(2), &[&former, &workload], &[], now);
-        assert_eq!(both, [ReconcileStep::DeleteWorkload(name(&former))]);
+        assert_eq!(
+            both,
+            [ReconcileStep::Workload { name: name(&former), write: WorkloadStep::Delete }]
+        );
         let mut free = former;
         free.metadata.owner_references = None;
         let both = reconcile(&set(2), &[&free, &workload], &[], now);
-        assert_eq!(both, [ReconcileStep::DeleteWorkload(name(&free))], "no set owns it");
+        assert_eq!(
+            both,
+            [ReconcileStep::Workload { name: name(&free), write: WorkloadStep::Delete }],
+            "no set owns it"
+        );
     }
 
     #[test]
     fn a_set_that_is_scaled_to_zero_is_on_hold_once_no_pod_runs() {
-        let hold = ReconcileStep::HoldWorkload {
-            workload: name_of_workload(),
-            message: "StatefulSet scaled to zero; workload on hold".to_owned(),
+        let hold = ReconcileStep::Workload {
+            name: name_of_workload(),
+            write: WorkloadStep::Hold("StatefulSet scaled to zero; workload on hold".to_owned()),
         };
         let running = pod(&json!({ "spec": { "schedulingGates": null } }));
         // The time is that of the epoch.
@@ -396,7 +424,8 @@ mod tests {
             workload.status.conditions.extend(evicted.then_some(condition));
             workload
         };
-        let release = ReconcileStep::ReleaseQuota(name_of_workload());
+        let release =
+            ReconcileStep::Workload { name: name_of_workload(), write: WorkloadStep::ReleaseQuota };
         let released = ("False", "Deactivated");
         for (reserved, evicted, pods, expected) in [
             (RUNS, false, vec![], vec![]),
@@ -413,7 +442,8 @@ mod tests {
 
     #[test]
     fn a_set_comes_back_with_any_number_of_pods() {
-        let end = ReconcileStep::EndHold(name_of_workload());
+        let end =
+            ReconcileStep::Workload { name: name_of_workload(), write: WorkloadStep::EndHold };
         assert_eq!(steps(2, Some(&workload(ON_HOLD)), &[]), [end]);
         let held = workload(ON_HOLD);
         let [ReconcileStep::UpdateWorkload(updated)] = &steps(3, Some(&held), &[])[..] else {
@@ -424,7 +454,8 @@ mod tests {
         let mut finished = workload(ON_HOLD);
         finished.status.conditions[0].r#type = FINISHED.to_owned();
         finished.status.conditions[0].status = "True".to_owned();
-        let delete = ReconcileStep::DeleteWorkload(name_of_workload());
+        let delete =
+            ReconcileStep::Workload { name: name_of_workload(), write: WorkloadStep::Delete };
         assert_eq!(steps(0, Some(&finished), &[]), [delete], "the end does not bar the way");
     }
 
@@ -439,7 +470,8 @@ mod tests {
         let now = (JobGates::default(), Timestamp::UNIX_EPOCH);
         assert_eq!(reconcile(&set, &[], &[], now), []);
         let mut own = workload(RUNS);
-        let delete = ReconcileStep::DeleteWorkload(name_of_workload());
+        let delete =
+            ReconcileStep::Workload { name: name_of_workload(), write: WorkloadStep::Delete };
         assert_eq!(reconcile(&set, &[&own], &[&pod(&json!({}))], now), [delete], "pods stay");
         let mut finished = own.clone();
         let over = json!([{ "type": "Finished", "status": "True", "reason": "Succeeded" }]);
@@ -451,7 +483,8 @@ mod tests {
 
     #[test]
     fn a_scale_round_the_webhook_makes_a_new_workload() {
-        let delete = ReconcileStep::DeleteWorkload(name_of_workload());
+        let delete =
+            ReconcileStep::Workload { name: name_of_workload(), write: WorkloadStep::Delete };
         assert_eq!(steps(4, Some(&workload(RUNS)), &[]), [delete]);
         let update = steps(4, Some(&workload(WAITS)), &[]);
         assert!(matches!(update[..], [ReconcileStep::UpdateWorkload(_)]));
@@ -468,7 +501,7 @@ mod tests {
     fn held_pods_join_until_the_workload_is_deleted() {
         let adopts = |workload: &Workload, pod: Pod| {
             let steps = steps(2, Some(workload), &[pod]);
-            steps.iter().any(|step| matches!(step, ReconcileStep::AdoptMember(_)))
+            steps.iter().any(|step| matches!(step, ReconcileStep::Job(JobStep::Adopt(_))))
         };
         assert!(adopts(&workload(RUNS), pod(&json!({}))));
         let other = json!({ "metadata": { "annotations": {

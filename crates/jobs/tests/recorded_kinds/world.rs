@@ -13,7 +13,7 @@ use jobs::{
     construct_workload::{KeysToCopy, WorkloadPriority},
     pod_sets_info::AssignedFlavors,
     pods::group::{self, GroupContext, RoleComparison},
-    reconcile::ReconcileStep,
+    reconcile::{JobStep, ReconcileStep, WorkloadStep},
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::{Value, json};
@@ -173,20 +173,25 @@ impl World {
                 let workload = created.expect("a composed group").clone();
                 self.workloads.insert(group.to_owned(), workload);
             }
-            ReconcileStep::StartJob(pod)
-            | ReconcileStep::FinalizeJob(pod)
-            | ReconcileStep::StopJob(StopWrite::Status(pod) | StopWrite::Object(pod), _) => {
+            ReconcileStep::Job(JobStep::Start(pod))
+            | ReconcileStep::Job(JobStep::Finalize(pod))
+            | ReconcileStep::Job(JobStep::Stop(
+                StopWrite::Status(pod) | StopWrite::Object(pod),
+                _,
+            )) => {
                 self.pods.insert(pod.metadata.name.clone().unwrap_or_default(), *pod);
             }
-            ReconcileStep::StopJob(StopWrite::Delete(pod), _) => self.delete_named(&pod),
-            ReconcileStep::DeleteExcess(pod) => {
+            ReconcileStep::Job(JobStep::Stop(StopWrite::Delete(pod), _)) => self.delete_named(&pod),
+            ReconcileStep::Job(JobStep::DeleteExcess(pod)) => {
                 self.events.insert("ExcessPodDeleted".to_owned());
                 self.delete_named(&pod);
             }
             ReconcileStep::Refuse { reason, .. } => {
                 self.events.insert(reason.to_owned());
             }
-            ReconcileStep::DeleteWorkload(name) => self.delete_workload(&name),
+            ReconcileStep::Workload { name, write: WorkloadStep::Delete } => {
+                self.delete_workload(&name);
+            }
             other => self.change_workload(group, other),
         }
     }
@@ -200,17 +205,23 @@ impl World {
         let Some(workload) = self.workloads.get_mut(group) else { return };
         match step {
             ReconcileStep::UpdateWorkload(after) => *workload = *after,
-            ReconcileStep::FinishWorkload { reason, .. } => set(workload, "Finished", true, reason),
-            ReconcileStep::RemoveFinalizer(_) => workload.metadata.finalizers = None,
-            ReconcileStep::UpdateReclaimablePods(_, pods) => {
+            ReconcileStep::Workload { write: WorkloadStep::Finish { reason, .. }, .. } => {
+                set(workload, "Finished", true, reason);
+            }
+            ReconcileStep::Workload { write: WorkloadStep::RemoveFinalizer, .. } => {
+                workload.metadata.finalizers = None;
+            }
+            ReconcileStep::Workload {
+                write: WorkloadStep::UpdateReclaimablePods(pods), ..
+            } => {
                 workload.status.reclaimable_pods = pods;
             }
-            ReconcileStep::UpdateQueueName { .. } => {}
-            ReconcileStep::AddOwners(_, owners) => {
+            ReconcileStep::Workload { write: WorkloadStep::UpdateQueueName(_), .. } => {}
+            ReconcileStep::Workload { write: WorkloadStep::AddOwners(owners), .. } => {
                 self.events.insert("OwnerReferencesAdded".to_owned());
                 workload.metadata.owner_references.get_or_insert_default().extend(owners);
             }
-            ReconcileStep::ReleaseQuota(_) => {
+            ReconcileStep::Workload { write: WorkloadStep::ReleaseQuota, .. } => {
                 workload.status.admission = None;
                 set(workload, "QuotaReserved", false, "Pending");
                 set(workload, "Admitted", false, "NoReservation");

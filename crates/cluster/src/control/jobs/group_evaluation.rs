@@ -8,7 +8,7 @@ use ::jobs::{
         self,
         group::{self, GroupContext},
     },
-    reconcile::ReconcileStep,
+    reconcile::{JobStep, ReconcileStep},
 };
 use jiff::Timestamp;
 use runtime::watch::Key;
@@ -157,7 +157,7 @@ impl GroupEvaluation<'_> {
             retention::delete(key, tracked, ctx);
         }
         let finalized = deleted.into_iter().filter_map(|member| member.pod.finalized());
-        finalized.map(|pod| ReconcileStep::FinalizeJob(Box::new(pod.into()))).collect()
+        finalized.map(|pod| ReconcileStep::Job(JobStep::Finalize(Box::new(pod.into())))).collect()
     }
 
     /// Takes the steps. Returns what they mean for the Workload.

@@ -25,7 +25,6 @@
 //! | `steps` | the steps of a job or a group, as writes and Events |
 //! | `change` | writes of a job, and Events about it |
 //! | `inputs` | configuration, inputs and results of an evaluation |
-//! | `workload_command` | steps that write the spec or metadata of a Workload |
 //! | `own_workloads` | Workloads that children have from before they were children |
 //! | `retention` | jobs that are deleted a while after their Workload was deactivated |
 
@@ -56,7 +55,6 @@ mod set_evaluation;
 mod slice_siblings;
 mod steps;
 mod unobserved_owners;
-mod workload_command;
 mod workload_jobs;
 
 use std::sync::Arc;

@@ -12,7 +12,7 @@ use std::{collections::BTreeMap, time::Duration};
 use ::jobs::{
     GenericJob, JobObject,
     declared::{StartAdditions, StartObstacle},
-    reconcile::ReconcileStep,
+    reconcile::{JobStep, ReconcileStep},
 };
 use jiff::{SignedDuration, Timestamp};
 
@@ -69,14 +69,14 @@ impl PreparedStarts {
         }
         let mut paused = None;
         for step in steps.iter_mut() {
-            let ReconcileStep::StartJob(after) = step else { continue };
+            let ReconcileStep::Job(JobStep::Start(after)) = step else { continue };
             paused = self.pause(key, ctx.now);
             if paused.is_none() {
                 self.send(key, job, after);
             }
         }
         if let Some(until) = paused {
-            steps.retain(|step| !matches!(step, ReconcileStep::StartJob(_)));
+            steps.retain(|step| !matches!(step, ReconcileStep::Job(JobStep::Start(_))));
             ctx.agenda.at(until, Reevaluation::Job(key.clone()));
         }
     }

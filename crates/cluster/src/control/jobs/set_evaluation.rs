@@ -3,7 +3,7 @@
 use ::jobs::{
     JobObject, Pod,
     construct_workload::priority_source,
-    reconcile::ReconcileStep,
+    reconcile::{JobStep, ReconcileStep},
     replicas::{self, is_owned_by, names_of_unowned, one_workload, replica_workload, runs_until},
 };
 use jiff::Timestamp;
@@ -98,7 +98,7 @@ impl SetEvaluation<'_> {
 
     /// Whether the member that a step writes is free. The set is evaluated again when it is.
     fn may_be_taken(&self, step: &ReconcileStep<JobObject>, ctx: &mut Context) -> bool {
-        let ReconcileStep::AdoptMember(pod) = step else {
+        let ReconcileStep::Job(JobStep::Adopt(pod)) = step else {
             return true;
         };
         let name = ::jobs::GenericJob::metadata(&**pod).name.as_deref().unwrap_or_default();

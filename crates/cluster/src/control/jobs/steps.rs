@@ -2,9 +2,11 @@
 
 use ::jobs::{
     GenericJob, JobGates, JobObject, StopWrite,
-    construct_workload::{PrioritySource, ReplacedSlice, WorkloadPriority},
+    construct_workload::{
+        PrioritySource, ReplacedSlice, WorkloadPriority, owner_reference, uid_label,
+    },
     pods,
-    reconcile::{ReconcileStep, StopReason, stop_message},
+    reconcile::{JobStep, ReconcileStep, StopReason, WorkloadStep, stop_message},
 };
 use crds::{names::reasons, v1beta2::Workload};
 use runtime::{events::EventType, watch::Key, write::Write};
@@ -13,7 +15,6 @@ use super::{
     announcements,
     change::{JobChange, event, submit, submit_deletion},
     inputs::{JobInputs, WorkloadEffect},
-    workload_command::workload_command,
 };
 use crate::control::{
     context::Context,
@@ -68,10 +69,12 @@ pub(super) fn release(
     step: &ReconcileStep<JobObject>,
 ) -> Option<(Key, WorkloadEffect)> {
     let effect = match step {
-        ReconcileStep::RemoveFinalizer(_) => {
+        ReconcileStep::Workload { write: WorkloadStep::RemoveFinalizer, .. } => {
             WorkloadEffect::Perform(WorkloadCommand::RemoveFinalizer, None)
         }
-        ReconcileStep::ReleaseQuota(_) => WorkloadEffect::Propose(Transition::Release),
+        ReconcileStep::Workload { write: WorkloadStep::ReleaseQuota, .. } => {
+            WorkloadEffect::Propose(Transition::Release)
+        }
         _ => return None,
     };
     Some((group.clone(), effect))
@@ -84,9 +87,6 @@ impl StepTaker<'_> {
         step: ReconcileStep<JobObject>,
         ctx: &mut Context,
     ) -> Option<(Key, WorkloadEffect)> {
-        if let Some((name, command)) = workload_command(self.unit.first, &step) {
-            return Some(self.perform(&name, command));
-        }
         match step {
             ReconcileStep::CreateWorkload => self.create_workload(&NewWorkload::Whole, ctx),
             ReconcileStep::CreateReplicaWorkload(replica) => {
@@ -95,49 +95,70 @@ impl StepTaker<'_> {
             ReconcileStep::CreateSlice(replaced) => {
                 self.create_workload(&NewWorkload::Replacement(replaced), ctx);
             }
-            ReconcileStep::AnnotateJob(after) => self.write(after, Purpose::JobAnnotate, ctx),
-            ReconcileStep::AdoptMember(after) => self.write(after, Purpose::Adopt, ctx),
             ReconcileStep::UpdateWorkload(after) => return self.update_workload(after, ctx),
-            ReconcileStep::UpdatePriority(name) => {
-                let priority = self.priority(ctx)?;
-                return Some(self.perform(&name, WorkloadCommand::SetPriorityClass(priority)));
+            ReconcileStep::ResizeSlice(after) => {
+                let name = after.metadata.name.clone().unwrap_or_default();
+                return Some(self.perform(&name, WorkloadCommand::Resize(after)));
             }
-            ReconcileStep::FinishWorkload { workload, reason, message } => {
-                let reason = reason.to_owned();
-                return Some(self.propose(&workload, Transition::Finish { reason, message }));
-            }
-            ReconcileStep::ReleaseQuota(name) => {
-                return Some(self.propose(&name, Transition::Release));
-            }
-            ReconcileStep::HoldWorkload { workload, message } => {
-                return Some(self.propose(&workload, Transition::Hold(message)));
-            }
-            ReconcileStep::EndHold(name) => {
-                return Some(self.propose(&name, Transition::EndHold));
-            }
-            ReconcileStep::StartJob(after) => self.write(after, Purpose::Start, ctx),
-            ReconcileStep::FinalizeJob(after) => self.write(after, Purpose::JobUnfinalize, ctx),
-            ReconcileStep::StopJob(write, reason) => self.stop(write, reason, ctx),
-            ReconcileStep::DeleteExcess(job) => {
-                let (reason, note) = (reasons::EXCESS_POD_DELETED, "Excess pod deleted".to_owned());
-                ctx.outbox.publish(event(&job, EventType::Normal, reason, note));
-                self.delete(&job, ctx);
-            }
+            ReconcileStep::Workload { name, write } => return self.take_of(&name, write, ctx),
+            ReconcileStep::Job(step) => self.take_of_job(step, ctx),
             ReconcileStep::ReportExcess { pod, message } => self.report(&pod, message, ctx),
             ReconcileStep::Refuse { reason, message } => {
                 ctx.outbox.publish(announcements::refusal(self.unit.first, reason, message));
             }
-            // Writes of the Workload, above.
-            ReconcileStep::ResizeSlice(_)
-            | ReconcileStep::DeleteWorkload(_)
-            | ReconcileStep::RemoveFinalizer(_)
-            | ReconcileStep::UpdateReclaimablePods(..)
-            | ReconcileStep::UpdateQueueName { .. }
-            | ReconcileStep::UpdateAdmissionGates(..)
-            | ReconcileStep::AddOwners(..)
-            | ReconcileStep::TakeOwnership(_) => {}
         }
         None
+    }
+
+    fn take_of_job(&self, step: JobStep<JobObject>, ctx: &mut Context) {
+        match step {
+            JobStep::Annotate(after) => self.write(after, Purpose::JobAnnotate, ctx),
+            JobStep::Adopt(after) => self.write(after, Purpose::Adopt, ctx),
+            JobStep::Start(after) => self.write(after, Purpose::Start, ctx),
+            JobStep::Finalize(after) => self.write(after, Purpose::JobUnfinalize, ctx),
+            JobStep::Stop(write, reason) => self.stop(write, reason, ctx),
+            JobStep::DeleteExcess(job) => {
+                let (reason, note) = (reasons::EXCESS_POD_DELETED, "Excess pod deleted".to_owned());
+                ctx.outbox.publish(event(&job, EventType::Normal, reason, note));
+                self.delete(&job, ctx);
+            }
+        }
+    }
+
+    /// What a step means for the Workload of this name.
+    fn take_of(
+        &self,
+        name: &str,
+        write: WorkloadStep,
+        ctx: &mut Context,
+    ) -> Option<(Key, WorkloadEffect)> {
+        let job = self.unit.first;
+        let command = match write {
+            WorkloadStep::Finish { reason, message } => {
+                let reason = reason.to_owned();
+                return Some(self.propose(name, Transition::Finish { reason, message }));
+            }
+            WorkloadStep::ReleaseQuota => return Some(self.propose(name, Transition::Release)),
+            WorkloadStep::Hold(message) => {
+                return Some(self.propose(name, Transition::Hold(message)));
+            }
+            WorkloadStep::EndHold => return Some(self.propose(name, Transition::EndHold)),
+            WorkloadStep::Delete => WorkloadCommand::Delete,
+            WorkloadStep::RemoveFinalizer => WorkloadCommand::RemoveFinalizer,
+            WorkloadStep::UpdateReclaimablePods(pods) if job.is_managed_elsewhere() => {
+                WorkloadCommand::ReclaimDispatched(pods)
+            }
+            WorkloadStep::UpdateReclaimablePods(pods) => WorkloadCommand::Reclaim(pods),
+            WorkloadStep::UpdateQueueName(queue_name) => WorkloadCommand::MoveToQueue(queue_name),
+            WorkloadStep::UpdateAdmissionGates(gates) => WorkloadCommand::SetAdmissionGates(gates),
+            WorkloadStep::UpdatePriority => WorkloadCommand::SetPriorityClass(self.priority(ctx)?),
+            WorkloadStep::TakeOwnership => {
+                let uid = uid_label(job).map(str::to_owned);
+                WorkloadCommand::SetOwner(Box::new(owner_reference(job)), uid)
+            }
+            WorkloadStep::AddOwners(owners) => WorkloadCommand::AddOwners(owners),
+        };
+        Some(self.perform(name, command))
     }
 
     /// The priority follows from the job like the rest of the spec. That of a set stays as it was at the creation.

@@ -43,12 +43,12 @@ use crate::{
     construct_workload::{KeysToCopy, max_exec_time},
     integrations::controller,
     pod_set_info::PodSetInfo,
-    pod_sets_info::{self, AssignedFlavors, PodSetsInfoError},
+    pod_sets_info::{self, AssignedFlavors},
     pods::{Pod, kind},
     prebuilt::prebuilt_name,
     reconcile::{
-        ReconcileStep, StopReason, clamped_reclaimable_pods, finish, follow_keys, is_dispatched,
-        remove_finalizer, stop_of,
+        JobStep, ReconcileStep, StopReason, WorkloadStep, clamped_reclaimable_pods, finish,
+        follow_keys, is_dispatched, remove_finalizer, stop_of,
     },
 };
 
@@ -226,7 +226,7 @@ fn without_pods(workload: &Workload) -> Option<ReconcileStep<Pod>> {
     let conditions = &workload.status.conditions;
     let released = is_true(conditions, EVICTED) && is_true(conditions, QUOTA_RESERVED);
     let name = workload.metadata.name.clone().unwrap_or_default();
-    released.then_some(ReconcileStep::ReleaseQuota(name))
+    released.then_some(ReconcileStep::Workload { name, write: WorkloadStep::ReleaseQuota })
 }
 
 /// Whether an object other than the pods owns the Workload of a group.
@@ -256,7 +256,8 @@ fn replace_workload(workload: &Workload, context: GroupContext<'_>) -> Steps {
     if context.is_prebuilt() {
         let message = "The prebuilt workload is out of sync with its user job".to_owned();
         let reason = reasons::OUT_OF_SYNC;
-        let finish = ReconcileStep::FinishWorkload { workload: name, reason, message };
+        let finish =
+            ReconcileStep::Workload { name, write: WorkloadStep::Finish { reason, message } };
         return std::iter::once(finish).chain(stops).collect();
     }
     // Quota is held until the last of them is gone.
@@ -264,7 +265,7 @@ fn replace_workload(workload: &Workload, context: GroupContext<'_>) -> Steps {
         return stops;
     }
     if is_true(&workload.status.conditions, QUOTA_RESERVED) {
-        return vec![ReconcileStep::DeleteWorkload(name)];
+        return vec![ReconcileStep::Workload { name, write: WorkloadStep::Delete }];
     }
     let Ok(composition) = context.compose() else {
         // Members may still come; the Workload keeps its place in the queue.
@@ -353,7 +354,10 @@ fn with_workload(workload: &Workload, members: &Members<'_>, context: GroupConte
     let name = workload.metadata.name.clone().unwrap_or_default();
     let reclaimable =
         clamped_reclaimable_pods(status::reclaimable(context.pods), workload, context.gates);
-    steps.extend(reclaimable.map(|pods| ReconcileStep::UpdateReclaimablePods(name.clone(), pods)));
+    steps.extend(reclaimable.map(|pods| ReconcileStep::Workload {
+        name: name.clone(),
+        write: WorkloadStep::UpdateReclaimablePods(pods),
+    }));
     let conditions = &workload.status.conditions;
     if is_true(conditions, EVICTED) {
         let stops =
@@ -362,7 +366,9 @@ fn with_workload(workload: &Workload, members: &Members<'_>, context: GroupConte
         let runs = members.kept.iter().any(|pod| pod.runs());
         let released = !runs && is_true(conditions, QUOTA_RESERVED) && !context.is_active();
         steps.extend(stops);
-        steps.extend(released.then_some(ReconcileStep::ReleaseQuota(name)));
+        steps.extend(
+            released.then_some(ReconcileStep::Workload { name, write: WorkloadStep::ReleaseQuota }),
+        );
     } else if is_true(conditions, ADMITTED) && is_dispatched(workload) {
         // The copies of the members run; the members show their status. One that requests too much gets no copy.
         steps.extend(role_requests::reports(workload, members, context));
@@ -391,24 +397,23 @@ fn add_owners(workload: &Workload, members: &Members<'_>) -> Option<ReconcileSte
     let missing: Vec<&Pod> = members.kept.iter().copied().filter(|pod| !owns(pod)).collect();
     let references = owner_references(&missing);
     let name = workload.metadata.name.clone().unwrap_or_default();
-    (!references.is_empty()).then_some(ReconcileStep::AddOwners(name, references))
+    (!references.is_empty())
+        .then_some(ReconcileStep::Workload { name, write: WorkloadStep::AddOwners(references) })
 }
 
 /// Starts every gated member with the info of its role. One that requests more than the role stays gated.
 fn start_gated(workload: &Workload, members: &Members<'_>, context: GroupContext<'_>) -> Steps {
     let failed = |message: String| {
         let workload = workload.metadata.name.clone().unwrap_or_default();
-        vec![ReconcileStep::FinishWorkload { workload, reason: reasons::FAILED_TO_START, message }]
+        vec![ReconcileStep::Workload {
+            name: workload,
+            write: WorkloadStep::Finish { reason: reasons::FAILED_TO_START, message },
+        }]
     };
-    let infos = match pod_sets_info::pod_sets_info(workload, context.flavors, context.gates) {
-        Ok(infos) => infos,
-        Err(PodSetsInfoError::Start(error)) => return failed(error.to_string()),
-        // Flavors may still be created; a clone is replaced when its manager dispatches it again.
-        Err(
-            PodSetsInfoError::NotAdmitted { .. }
-            | PodSetsInfoError::NoFlavor { .. }
-            | PodSetsInfoError::NoAssignment { .. },
-        ) => return Vec::new(),
+    let infos = match pod_sets_info::startable_infos(workload, context.flavors, context.gates) {
+        Ok(Some(infos)) => infos,
+        Ok(None) => return Vec::new(),
+        Err(error) => return failed(error.to_string()),
     };
     let (mut steps, mut reports) = (Vec::new(), Vec::new());
     // A group starts as a whole, as it was composed.
@@ -439,7 +444,7 @@ fn start_gated(workload: &Workload, members: &Members<'_>, context: GroupContext
         let mut started = (*pod).clone();
         let info = PodSetInfo { count: 1, ..info.clone() };
         match started.run_with_pod_sets_info(std::slice::from_ref(&info), context.gates) {
-            Ok(()) => steps.push(ReconcileStep::StartJob(Box::new(started))),
+            Ok(()) => steps.push(ReconcileStep::Job(JobStep::Start(Box::new(started)))),
             Err(error) => return failed(error.to_string()),
         }
         if steps.len() == MAX_WRITES {
@@ -464,9 +469,9 @@ fn moved(
     let differs = named.len() <= 1 && workload.spec.queue_name != queue_name;
     let follows = !members.kept.is_empty() && !context.is_prebuilt();
     (differs && follows && !reserved && !status::is_serving(context.pods)).then(|| {
-        ReconcileStep::UpdateQueueName {
-            workload: workload.metadata.name.clone().unwrap_or_default(),
-            queue_name: queue_name.to_owned(),
+        ReconcileStep::Workload {
+            name: workload.metadata.name.clone().unwrap_or_default(),
+            write: WorkloadStep::UpdateQueueName(queue_name.to_owned()),
         }
     })
 }
@@ -528,8 +533,8 @@ fn remove_excess(excess: &[&Pod], context: GroupContext<'_>) -> Steps {
         .filter(|pod| (context.is_free)(pod))
         .take(MAX_WRITES)
         .map(|pod| match pod.finalized() {
-            Some(pod) => ReconcileStep::FinalizeJob(Box::new(pod)),
-            None => ReconcileStep::DeleteExcess(Box::new((*pod).clone())),
+            Some(pod) => ReconcileStep::Job(JobStep::Finalize(Box::new(pod))),
+            None => ReconcileStep::Job(JobStep::DeleteExcess(Box::new((*pod).clone()))),
         })
         .collect()
 }
@@ -538,7 +543,7 @@ fn remove_excess(excess: &[&Pod], context: GroupContext<'_>) -> Steps {
 fn finalize(pods: &[&Pod], context: GroupContext<'_>) -> Steps {
     let held = pods.iter().filter(|pod| pod.has_finalizer() && (context.is_free)(pod));
     let finalized = held.filter_map(|pod| pod.finalized()).take(MAX_WRITES);
-    finalized.map(|pod| ReconcileStep::FinalizeJob(Box::new(pod))).collect()
+    finalized.map(|pod| ReconcileStep::Job(JobStep::Finalize(Box::new(pod)))).collect()
 }
 
 /// Stops members that run; with a deleted Workload all of them.

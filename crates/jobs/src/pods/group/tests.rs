@@ -107,20 +107,28 @@ fn steps_copying(
     });
     let name = |pod: &Pod| pod.metadata.name.clone().unwrap_or_default();
     let word = |step: ReconcileStep<Pod>| match step {
-        ReconcileStep::StartJob(pod) => format!("start {}", name(&pod)),
-        ReconcileStep::FinalizeJob(pod) => format!("finalize {}", name(&pod)),
-        ReconcileStep::DeleteExcess(pod) => format!("delete {}", name(&pod)),
-        ReconcileStep::StopJob(StopWrite::Status(pod), _) => format!("mark {}", name(&pod)),
-        ReconcileStep::StopJob(StopWrite::Delete(pod), _) => format!("stop {}", name(&pod)),
+        ReconcileStep::Job(JobStep::Start(pod)) => format!("start {}", name(&pod)),
+        ReconcileStep::Job(JobStep::Finalize(pod)) => format!("finalize {}", name(&pod)),
+        ReconcileStep::Job(JobStep::DeleteExcess(pod)) => format!("delete {}", name(&pod)),
+        ReconcileStep::Job(JobStep::Stop(StopWrite::Status(pod), _)) => {
+            format!("mark {}", name(&pod))
+        }
+        ReconcileStep::Job(JobStep::Stop(StopWrite::Delete(pod), _)) => {
+            format!("stop {}", name(&pod))
+        }
         ReconcileStep::Refuse { reason, .. } => format!("refuse {reason}"),
-        ReconcileStep::FinishWorkload { reason, .. } => format!("finish {reason}"),
+        ReconcileStep::Workload { write: WorkloadStep::Finish { reason, .. }, .. } => {
+            format!("finish {reason}")
+        }
         ReconcileStep::CreateWorkload => "create".to_owned(),
-        ReconcileStep::AddOwners(_, owners) => {
+        ReconcileStep::Workload { write: WorkloadStep::AddOwners(owners), .. } => {
             let names = owners.iter().map(|one| one.name.as_str());
             format!("own {}", names.collect::<Vec<_>>().join(" "))
         }
         ReconcileStep::ReportExcess { pod, message } => format!("report {pod}: {message}"),
-        ReconcileStep::UpdateQueueName { queue_name, .. } => format!("queue {queue_name:?}"),
+        ReconcileStep::Workload { write: WorkloadStep::UpdateQueueName(queue_name), .. } => {
+            format!("queue {queue_name:?}")
+        }
         other => format!("{other:?}"),
     };
     steps.into_iter().map(word).collect()
@@ -269,7 +277,10 @@ fn members_with_a_prebuilt_workload_start_as_they_come() {
     assert_eq!(steps(&[&composed], Some(&admitted), &[]), [""; 0], "it starts as a whole");
     let finished = workload(&[&a, &b], &["Finished"]);
     let steps = steps(&[&a], Some(&finished), &[]);
-    assert_eq!(steps.last().map(String::as_str), Some("RemoveFinalizer(\"team\")"));
+    assert_eq!(
+        steps.last().map(String::as_str),
+        Some("Workload { name: \"team\", write: RemoveFinalizer }")
+    );
 }
 
 #[test]

@@ -37,12 +37,14 @@ fn of(job: &JobObject, conditions: &[&str], prebuilt: bool) -> Vec<String> {
     let steps = reconcile(job, context).into_iter();
     let word = |step: ReconcileStep<JobObject>| match step {
         ReconcileStep::Refuse { reason, .. } => format!("refuse {reason}"),
-        ReconcileStep::DeleteWorkload(_) => "delete".to_owned(),
-        ReconcileStep::RemoveFinalizer(_) => "unfinalize".to_owned(),
-        ReconcileStep::FinishWorkload { reason, message, .. } => {
+        ReconcileStep::Workload { write: WorkloadStep::Delete, .. } => "delete".to_owned(),
+        ReconcileStep::Workload { write: WorkloadStep::RemoveFinalizer, .. } => {
+            "unfinalize".to_owned()
+        }
+        ReconcileStep::Workload { write: WorkloadStep::Finish { reason, message }, .. } => {
             format!("finish {reason}: {message}")
         }
-        ReconcileStep::StopJob(_, reason) => format!("stop {reason:?}"),
+        ReconcileStep::Job(JobStep::Stop(_, reason)) => format!("stop {reason:?}"),
         other => format!("{other:?}"),
     };
     steps.map(word).collect()
