@@ -16,7 +16,7 @@ mod traces;
 
 pub use case::{Case, Config, RecordedCases, load};
 pub use operators::run_operators;
-pub use report::ReplayReport;
+pub use report::{CutCase, ReplayReport};
 pub use run::{ReplayTarget, run};
 pub use served::until_served;
 pub use traces::{ReplayClusters, TraceCase, TraceSettings, run_traces};

@@ -15,9 +15,18 @@ pub struct ReplayReport {
     /// Steps of these cases that are as recorded, after the first difference.
     pub(crate) n_further: usize,
     /// These cases of which a later step differs, too, and ends the comparison.
-    pub(crate) cut: Vec<String>,
+    pub(crate) cut: Vec<CutCase>,
     pub(crate) skipped: BTreeMap<String, usize>,
     pub(crate) details: DetailCounts,
+}
+
+/// A case of which the rest is not compared.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CutCase {
+    /// Its name.
+    pub case: String,
+    /// The step that differs after a wanted difference.
+    pub step: u64,
 }
 
 impl ReplayReport {
@@ -41,7 +50,7 @@ impl ReplayReport {
 
     /// The cases that are compared up to what follows from a wanted difference.
     #[must_use]
-    pub fn cut(&self) -> &[String] {
+    pub fn cut(&self) -> &[CutCase] {
         &self.cut
     }
 
@@ -93,8 +102,8 @@ impl fmt::Display for ReplayReport {
                 self.cut.len()
             )?;
         }
-        for case in &self.cut {
-            writeln!(f, "  {case} ends early")?;
+        for cut in &self.cut {
+            writeln!(f, "  {} ends early, at step {}", cut.case, cut.step)?;
         }
         if self.passed_alone > 0 {
             writeln!(f, "{} passed alone, after a failure beside others", self.passed_alone)?;

@@ -161,7 +161,7 @@ async fn steps(
         for difference in &mut found {
             difference.text = format!("step {} ({}): {}", step.step, step.what, difference.text);
         }
-        if !judged.take(&case.case, found) {
+        if !judged.take(&case.case, step.step, found) {
             break;
         }
     }

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use super::{case::TraceCase, details::DetailCounts, wanted_differences};
 use crate::{
     compare::{Difference, Level},
-    report::ReplayReport,
+    report::{CutCase, ReplayReport},
 };
 
 /// How long the objects of a step may take.
@@ -28,8 +28,8 @@ pub(super) struct JudgedCase {
     pub(super) wanted: Vec<Difference>,
     /// Steps after the first wanted difference that are as recorded.
     pub(super) n_further: usize,
-    /// Whether a step differed that follows one with a wanted difference. What comes after it is not compared.
-    pub(super) is_cut: bool,
+    /// The step that differed after one with a wanted difference. What comes after it is not compared.
+    pub(super) cut_at: Option<u64>,
     pub(super) details: DetailCounts,
 }
 
@@ -39,11 +39,11 @@ impl JudgedCase {
         if self.wanted.is_empty() { SETTLE_TIMEOUT } else { FURTHER_TIMEOUT }
     }
 
-    /// Takes what differs in the next step of a case. Returns whether the case goes on.
+    /// Takes what differs in the next step of a case, of this number. Returns whether the case goes on.
     ///
     /// A wanted difference ends no case. What differs after it and has no line of its own follows from it: the case ends there, and
     /// does not fail.
-    pub(super) fn take(&mut self, case: &str, found: Vec<Difference>) -> bool {
+    pub(super) fn take(&mut self, case: &str, step: u64, found: Vec<Difference>) -> bool {
         if found.is_empty() {
             self.n_further += usize::from(!self.wanted.is_empty());
         } else if wanted_differences::reason(case, &found).is_some() {
@@ -51,9 +51,9 @@ impl JudgedCase {
         } else if self.wanted.is_empty() {
             self.differences = found;
         } else {
-            self.is_cut = true;
+            self.cut_at = Some(step);
         }
-        self.differences.is_empty() && !self.is_cut
+        self.differences.is_empty() && self.cut_at.is_none()
     }
 }
 
@@ -127,7 +127,8 @@ pub(super) fn count<'a>(
     if let Some(reason) = of_steps.or(of_events) {
         *report.excepted.entry(reason).or_default() += 1;
         report.n_further += judged.n_further;
-        report.cut.extend(judged.is_cut.then(|| case.case.clone()));
+        let cut = |step| CutCase { case: case.case.clone(), step };
+        report.cut.extend(judged.cut_at.map(cut));
     }
     report.details.absorb(judged.details);
     report.passed += 1;
@@ -186,15 +187,16 @@ mod tests {
         let wanted = || differing("step 2: .conditions.PodsReady.reason: \"WaitForRecovery\"");
         let other = || differing("step 4: Pod/a is not gone");
         let mut judged = JudgedCase::default();
-        assert!(judged.take(case, vec![]));
-        assert!(judged.take(case, wanted()) && judged.take(case, vec![]));
-        assert!(judged.take(case, wanted()) && judged.take(case, vec![]));
-        assert_eq!((judged.wanted.len(), judged.n_further, judged.is_cut), (2, 2, false));
-        assert!(!judged.take(case, other()));
-        assert!(judged.is_cut && judged.differences.is_empty(), "it follows from the wanted one");
+        assert!(judged.take(case, 1, vec![]));
+        assert!(judged.take(case, 2, wanted()) && judged.take(case, 3, vec![]));
+        assert!(judged.take(case, 4, wanted()) && judged.take(case, 5, vec![]));
+        assert_eq!((judged.wanted.len(), judged.n_further, judged.cut_at), (2, 2, None));
+        assert!(!judged.take(case, 6, other()));
+        assert_eq!(judged.cut_at, Some(6), "it follows from the wanted one");
+        assert!(judged.differences.is_empty());
         let mut failed = JudgedCase::default();
-        assert!(!failed.take(case, other()));
-        assert!(!failed.is_cut && failed.differences.len() == 1);
+        assert!(!failed.take(case, 1, other()));
+        assert!(failed.cut_at.is_none() && failed.differences.len() == 1);
     }
 
     #[test]
@@ -203,10 +205,11 @@ mod tests {
         let case: TraceCase = from_value(case).expect("a case");
         let mut report = ReplayReport::default();
         let wanted = differing("step 2: .conditions.PodsReady.reason: \"WaitForRecovery\"");
-        let judged = JudgedCase { wanted, n_further: 3, is_cut: true, ..JudgedCase::default() };
+        let judged = JudgedCase { wanted, n_further: 3, cut_at: Some(5), ..JudgedCase::default() };
         assert!(count(&mut report, &case, Ok(judged)).is_none());
         let text = report.to_string();
-        assert_eq!((report.further_steps(), report.cut()), (3, &[case.case.clone()][..]));
+        let cut = CutCase { case: case.case.clone(), step: 5 };
+        assert_eq!((report.further_steps(), report.cut()), (3, &[cut][..]));
         let line = "3 steps after an expected difference as recorded; 1 cases end at what follows from one\n";
         assert!(text.contains(line) && text.ends_with("1 passed, 0 failed"), "{text}");
     }
