@@ -52,9 +52,10 @@ pub(super) fn initialize<'a>(
 
 /// Waits until the user has named the job.
 ///
-/// The official operator ignores a suspension here, so that an eviction by Kueue would never free the quota of the cluster.
+/// The official operator ignores a suspension here, so that an eviction by Kueue would never free the quota of the cluster. The time of
+/// the job itself does not count before it has a name: `activeDeadlineSeconds` is looked at again when it runs.
 pub(super) fn wait_for_job_id(context: &JobContext<'_>, status: &mut AttemptStatus) {
-    if leave_early(context, status) || is_late(context, status) || context.spec.job_id.is_empty() {
+    if is_suspended(context, status) || is_late(context, status) || context.spec.job_id.is_empty() {
         return;
     }
     status.fields.job_id.clone_from(&context.spec.job_id);
@@ -63,12 +64,17 @@ pub(super) fn wait_for_job_id(context: &JobContext<'_>, status: &mut AttemptStat
 
 /// Whether the RayJob was suspended, or its time is over.
 pub(super) fn leave_early(context: &JobContext<'_>, status: &mut AttemptStatus) -> bool {
+    let limit = context.spec.active_deadline_seconds;
+    is_suspended(context, status)
+        || passed(context, status, limit, "activeDeadlineSeconds", reasons::DEADLINE_EXCEEDED)
+}
+
+/// Whether the RayJob was suspended.
+fn is_suspended(context: &JobContext<'_>, status: &mut AttemptStatus) -> bool {
     if context.spec.suspend {
         status.phase = JobPhase::Suspending;
-        return true;
     }
-    let limit = context.spec.active_deadline_seconds;
-    passed(context, status, limit, "activeDeadlineSeconds", reasons::DEADLINE_EXCEEDED)
+    context.spec.suspend
 }
 
 /// Whether the time until the job runs is over.

@@ -1,6 +1,7 @@
 //! Rules of RayJobs without a recording: lost answers, foreign objects, hostile heads, and what goes with their end.
 
 mod removal;
+mod waiting;
 
 use jiff::Timestamp;
 use proptest::prelude::*;
