@@ -8,19 +8,23 @@
 //! | `ray` | RayCluster, RayJob, RayService, RayCronJob, and the webhooks of Ray |
 //! | `wrapper` | AppWrapper and its webhooks |
 //! | `normal`, `value_difference` | objects in the form of the recording, and how two of them differ |
-//! | `wanted` | differences on purpose, by case and by rule |
+//! | `verdict` | what is found of a case, and when it goes on |
+//! | `wanted` | differences on purpose, by rule |
 
 mod normal;
 #[cfg(test)]
 mod odd_values;
 mod ray;
 mod value_difference;
+mod verdict;
 mod wanted;
 mod wrapper;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde_json::Value;
+
+use verdict::CaseVerdict;
 
 /// What came of a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,10 +33,30 @@ pub enum OperatorOutcome {
     Alike,
     /// These differences were found.
     Different(Vec<String>),
-    /// It differs on purpose: rule and reason.
-    Wanted(&'static str),
+    /// It differs on purpose.
+    Wanted(WantedCase),
     /// It was not replayed, for this reason.
     Skipped(&'static str),
+}
+
+/// A case that differs on purpose.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WantedCase {
+    /// Rules and reasons.
+    pub reasons: Vec<&'static str>,
+    /// Steps after the first such difference that are as recorded, or differ by a rule again.
+    pub n_further: usize,
+    /// Whether the comparison ends at what follows from one.
+    pub is_cut: bool,
+}
+
+/// What came of a case, and what was not compared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OperatorReplay {
+    /// What came of it.
+    pub outcome: OperatorOutcome,
+    /// Events that depend on the delay of a watch.
+    pub n_exempt_events: usize,
 }
 
 /// Rules and reasons of differences on purpose that the comparison of a case takes for equal.
@@ -48,28 +72,42 @@ pub fn is_case(value: &Value) -> bool {
 
 /// Replays a case. One that cannot be replayed fails alone.
 #[must_use]
-pub fn replay(case: &Value) -> OperatorOutcome {
-    let found = catch_unwind(AssertUnwindSafe(|| differences(case)));
-    let name = case["name"].as_str().unwrap_or_default();
+pub fn replay(case: &Value) -> OperatorReplay {
+    let found = catch_unwind(AssertUnwindSafe(|| verdict(case)));
+    let outcome = |outcome| OperatorReplay { outcome, n_exempt_events: 0 };
     match found {
-        Ok(Err(skipped)) => OperatorOutcome::Skipped(skipped),
-        Ok(Ok(found)) if found.is_empty() => OperatorOutcome::Alike,
-        Ok(Ok(found)) => match wanted::by_name(name).or_else(|| wanted::by_rule(case, &found)) {
-            Some(reason) => OperatorOutcome::Wanted(reason),
-            None => OperatorOutcome::Different(found),
-        },
-        Err(_) => OperatorOutcome::Different(vec!["the replay does not know a step".to_owned()]),
+        Ok(Err(skipped)) => outcome(OperatorOutcome::Skipped(skipped)),
+        Ok(Ok(verdict)) => judged(verdict),
+        Err(_) => {
+            let found = vec!["the replay does not know a step".to_owned()];
+            outcome(OperatorOutcome::Different(found))
+        }
     }
 }
 
+fn judged(verdict: CaseVerdict) -> OperatorReplay {
+    let CaseVerdict { differences, wanted, n_further, is_cut, n_exempt } = verdict;
+    let outcome = if !differences.is_empty() {
+        OperatorOutcome::Different(differences)
+    } else if wanted.is_empty() {
+        OperatorOutcome::Alike
+    } else {
+        let reasons = wanted.into_iter().collect();
+        OperatorOutcome::Wanted(WantedCase { reasons, n_further, is_cut })
+    };
+    OperatorReplay { outcome, n_exempt_events: n_exempt }
+}
+
 /// What differs, or why a case is not replayed.
-fn differences(case: &Value) -> Result<Vec<String>, &'static str> {
+fn verdict(case: &Value) -> Result<CaseVerdict, &'static str> {
     match (case["kind"].as_str().unwrap_or_default(), case["of"].as_str()) {
-        ("Webhook", Some("AppWrapper")) => wrapper::webhook::differences(case),
-        ("Webhook", _) => ray::webhook::differences(case),
-        ("AppWrapper", _) => Ok(wrapper::compare::differences(case)),
-        ("RayCronJob", _) => Ok(ray::cron::differences(case)),
-        _ => Ok(ray::compare::differences(case)),
+        ("Webhook", Some("AppWrapper")) => {
+            wrapper::webhook::differences(case).map(CaseVerdict::of_request)
+        }
+        ("Webhook", _) => ray::webhook::differences(case).map(CaseVerdict::of_request),
+        ("AppWrapper", _) => Ok(wrapper::compare::verdict(case)),
+        ("RayCronJob", _) => Ok(CaseVerdict::of_request(ray::cron::differences(case))),
+        _ => Ok(ray::compare::verdict(case)),
     }
 }
 
@@ -91,60 +129,66 @@ mod tests {
         text.lines().map(|line| serde_json::from_str(line).expect("a case")).collect()
     }
 
-    /// Replays a file: so many cases are alike, and all others differ on purpose or are skipped.
-    fn check(name: &str, file: &str, n_expected: usize) {
-        let (mut wrong, mut n_alike) = (Vec::new(), 0);
+    /// Replays a file: so many cases are alike, and all others differ on purpose up to their end or are skipped. So many events are
+    /// not compared.
+    fn check(name: &str, file: &str, expected: (usize, usize)) {
+        let (mut wrong, mut n_alike, mut n_exempt, mut cut) = (Vec::new(), 0, 0, Vec::new());
         for case in cases(name, file) {
             let id = case["name"].as_str().expect("a name");
             assert!(is_case(&case), "{id}");
-            match replay(&case) {
-                OperatorOutcome::Alike if wanted::by_name(id).is_some() => {
-                    wrong.push(format!("{id} is alike, and in differences.tsv"));
-                }
+            let found = replay(&case);
+            n_exempt += found.n_exempt_events;
+            match found.outcome {
                 OperatorOutcome::Alike => n_alike += 1,
                 OperatorOutcome::Different(found) => {
                     wrong.push(format!("{id}\n    {}", found.join("\n    ")));
                 }
+                OperatorOutcome::Wanted(found) if found.is_cut => cut.push(id.to_owned()),
                 OperatorOutcome::Wanted(_) | OperatorOutcome::Skipped(_) => {}
             }
         }
         assert!(wrong.is_empty(), "{} cases differ:\n{}", wrong.len(), wrong.join("\n"));
-        assert_eq!(n_alike, n_expected, "cases that are alike");
+        assert_eq!(cut, Vec::<String>::new(), "cases that end early");
+        assert_eq!(
+            (n_alike, n_exempt),
+            expected,
+            "cases that are alike, events that are not compared"
+        );
     }
 
     #[test]
     fn recorded_ray_clusters_are_treated_alike() {
-        check("ray", "raycluster", 192);
+        check("ray", "raycluster", (192, 23));
     }
 
     #[test]
     fn recorded_ray_jobs_are_treated_alike() {
-        check("ray", "rayjob", 106);
+        check("ray", "rayjob", (106, 29));
     }
 
     #[test]
     fn recorded_ray_services_are_treated_alike() {
-        check("ray", "rayservice", 52);
+        check("ray", "rayservice", (52, 194));
     }
 
     #[test]
     fn recorded_ray_cron_jobs_are_treated_alike() {
-        check("ray", "raycronjob", 13);
+        check("ray", "raycronjob", (13, 0));
     }
 
     #[test]
     fn recorded_app_wrappers_are_treated_alike() {
-        check("appwrapper", "appwrapper", 62);
+        check("appwrapper", "appwrapper", (62, 2));
     }
 
     #[test]
     fn recorded_requests_about_ray_are_answered_alike() {
-        check("ray", "webhook", 45);
+        check("ray", "webhook", (45, 0));
     }
 
     #[test]
     fn recorded_requests_about_app_wrappers_are_answered_alike() {
-        check("appwrapper", "webhook", 41);
+        check("appwrapper", "webhook", (41, 0));
     }
 
     #[test]
@@ -153,6 +197,6 @@ mod tests {
             "name": "x", "kind": "RayJob", "profile": "default",
             "steps": [{"step": "s", "do": [{"op": "unheard-of"}], "put": {}}],
         });
-        assert!(matches!(replay(&case), OperatorOutcome::Different(_)));
+        assert!(matches!(replay(&case).outcome, OperatorOutcome::Different(_)));
     }
 }

@@ -3,6 +3,7 @@
 mod api_defaults;
 pub(crate) mod compare;
 pub(crate) mod cron;
+mod events;
 mod head;
 mod jobs;
 mod profile;

@@ -14,16 +14,22 @@ pub fn run_operators(cases: &[Value]) -> ReplayReport {
     let mut report = ReplayReport::default();
     for case in cases {
         let id = case["name"].as_str().unwrap_or_default().to_owned();
-        match operator_replay::replay(case) {
+        let found = operator_replay::replay(case);
+        report.n_exempt_events += found.n_exempt_events;
+        match found.outcome {
             OperatorOutcome::Alike => {
                 report.passed += 1;
                 for reason in operator_replay::taken_for_equal(case) {
                     *report.excepted.entry(reason).or_default() += 1;
                 }
             }
-            OperatorOutcome::Wanted(reason) => {
+            OperatorOutcome::Wanted(found) => {
                 report.passed += 1;
-                *report.excepted.entry(reason).or_default() += 1;
+                for reason in found.reasons {
+                    *report.excepted.entry(reason).or_default() += 1;
+                }
+                report.n_further += found.n_further;
+                report.cut.extend(found.is_cut.then_some(id));
             }
             OperatorOutcome::Skipped(reason) => {
                 *report.skipped.entry(reason.to_owned()).or_default() += 1;

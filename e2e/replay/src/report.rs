@@ -17,6 +17,8 @@ pub struct ReplayReport {
     /// These cases of which a later step differs, too, and ends the comparison.
     pub(crate) cut: Vec<CutCase>,
     pub(crate) skipped: BTreeMap<String, usize>,
+    /// Events of operators that depend on the delay of a watch, and are not compared.
+    pub(crate) n_exempt_events: usize,
     pub(crate) details: DetailCounts,
 }
 
@@ -71,6 +73,7 @@ impl ReplayReport {
         self.passed += other.passed;
         self.passed_alone += other.passed_alone;
         self.n_further += other.n_further;
+        self.n_exempt_events += other.n_exempt_events;
         self.cut.extend(other.cut);
         self.failed.extend(other.failed);
         self.details.absorb(other.details);
@@ -111,6 +114,9 @@ impl fmt::Display for ReplayReport {
         for (class, count) in &self.details.counts {
             let all = count.same + count.different;
             writeln!(f, "{} of {all} {class} as recorded", count.same)?;
+        }
+        if self.n_exempt_events > 0 {
+            writeln!(f, "{} events of operators not compared", self.n_exempt_events)?;
         }
         for (reason, count) in &self.skipped {
             writeln!(f, "{count} skipped: {reason}")?;

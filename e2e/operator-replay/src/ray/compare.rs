@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use super::{
+    events::{OurEvent, compare_events},
     head::line,
     jobs::is_of_job,
     profile::settings,
@@ -12,16 +13,17 @@ use super::{
     world::{Pace, RayWorld, TOKEN, id, set_ready, terminate},
 };
 use crate::{
-    normal::{normal, without_parser},
+    normal::normal,
     value_difference::compare,
+    verdict::{CaseVerdict, Moment},
     wanted::HEALTH,
 };
 
 /// Kinds that are stored with the defaults of their CRDs, and of which finalizers may hold objects.
 const PARENTS: [&str; 3] = ["RayCluster/", "RayJob/", "RayService/"];
 
-/// Replays a case and returns what differs.
-pub(crate) fn differences(case: &Value) -> Vec<String> {
+/// Replays a case.
+pub(crate) fn verdict(case: &Value) -> CaseVerdict {
     let pace = match case["kind"].as_str() {
         Some("RayCluster") => Pace::COARSE,
         Some("RayService") => Pace::SERVICE,
@@ -35,19 +37,25 @@ pub(crate) fn differences(case: &Value) -> Vec<String> {
         names: BTreeMap::new(),
         known: BTreeSet::new(),
         varies: case["varies"].as_array().into_iter().flatten().cloned().collect(),
+        n_exempt: 0,
+        absent: Vec::new(),
     };
-    let mut found = Vec::new();
+    let mut verdict = CaseVerdict::default();
     for (index, step) in case["steps"].as_array().into_iter().flatten().enumerate() {
         let what = format!("step {index} ({})", step["step"].as_str().unwrap_or_default());
+        let before = replay.expected.clone();
+        let mut found = replay.step(index, step);
         if step["unsettled"] == true {
-            found.push(format!("{what}: the official operator does not come to rest"));
+            found.insert(0, "the official operator does not come to rest".to_owned());
         }
-        found.extend(replay.step(index, step).into_iter().map(|text| format!("{what}: {text}")));
-        if !found.is_empty() {
+        let found = found.into_iter().map(|text| format!("{what}: {text}")).collect();
+        let moment = Moment { step, before: &before, after: &replay.expected };
+        if !verdict.take(&moment, found) {
             break;
         }
     }
-    found
+    verdict.n_exempt = replay.n_exempt;
+    verdict
 }
 
 struct RayReplay {
@@ -63,6 +71,10 @@ struct RayReplay {
     varies: Vec<Value>,
     /// Recorded requests of earlier steps.
     asked: BTreeSet<String>,
+    /// Events that were not compared.
+    n_exempt: usize,
+    /// Objects that operations of the step were about, and that are not there.
+    absent: Vec<String>,
 }
 
 fn recorded_requests(step: &Value) -> BTreeSet<String> {
@@ -95,19 +107,21 @@ impl RayReplay {
         for id in step["gone"].as_array().into_iter().flatten() {
             self.expected.remove(id.as_str().unwrap_or_default());
         }
-        let mut found = Vec::new();
+        let mut found = std::mem::take(&mut self.absent);
         if !settled {
             found.push("does not come to rest".to_owned());
         }
         self.rename();
+        self.pair_passed_clusters(step);
         found.extend(self.compare_objects());
         found.retain(|difference| !self.may_vary(index, difference));
         found.extend(self.compare_head(index, step));
         self.note_requests(step);
         found.extend(self.compare_history(step));
         found.extend(self.compare_passed(&step["passed"]));
-        if !self.varies.iter().any(|path| *path == format!("{index}.events")) {
-            found.extend(self.compare_events(step));
+        match self.varies.iter().any(|path| *path == format!("{index}.events")) {
+            true => self.n_exempt += step["events"].as_array().map_or(0, Vec::len),
+            false => found.extend(self.compare_events(step)),
         }
         self.known = self.expected.keys().cloned().collect();
         found
@@ -124,7 +138,7 @@ impl RayReplay {
     fn operation(&mut self, operation: &Value, put: &Value) {
         let mut target = operation["target"].as_str().unwrap_or_default().to_owned();
         if let Some(kind) = target.strip_suffix('?') {
-            target = self.world.ids(kind).first().expect("an object of the kind").clone();
+            target = self.world.ids(kind).first().cloned().unwrap_or_default();
         }
         match operation["op"].as_str().unwrap_or_default() {
             "create" => {
@@ -183,7 +197,9 @@ impl RayReplay {
     }
 
     fn change(&mut self, target: &str, change: impl FnOnce(&mut Value)) {
-        let object = self.world.objects.get_mut(target).expect("the target");
+        let Some(object) = self.world.objects.get_mut(target) else {
+            return self.absent.push(format!("{target} is not there to be changed"));
+        };
         let spec = object["spec"].clone();
         change(object);
         if object["spec"] != spec {
@@ -333,6 +349,29 @@ impl RayReplay {
         }
     }
 
+    /// Pairs clusters that came and went within the step, in the order of their first states.
+    fn pair_passed_clusters(&mut self, step: &Value) {
+        let lines = step["history"].as_array().into_iter().flatten();
+        let is_known = |id: &&str| {
+            self.attempts.iter().any(|(ours, theirs)| id.ends_with(ours) || id.ends_with(theirs))
+        };
+        let new = |ids: &mut dyn Iterator<Item = &str>| {
+            let mut found: Vec<String> = Vec::new();
+            for id in ids.filter(|id| id.starts_with("RayCluster/")).filter(|id| !is_known(id)) {
+                let part = id.rsplit('-').next().unwrap_or_default().to_owned();
+                if !found.contains(&part) {
+                    found.push(part);
+                }
+            }
+            found
+        };
+        let ours = new(&mut self.world.history.iter().map(|(id, _)| id.as_str()));
+        let theirs = new(&mut lines.filter_map(|line| line["of"].as_str()));
+        for (ours, theirs) in ours.into_iter().zip(theirs) {
+            self.pair_attempt(ours, theirs);
+        }
+    }
+
     fn pair_attempt(&mut self, ours: String, theirs: String) {
         if ours.is_empty() || !theirs.starts_with('<') {
             return;
@@ -398,11 +437,12 @@ impl RayReplay {
     }
 
     fn renamed(&self, object: &Value) -> Value {
-        let mut text = object.to_string();
-        for (ours, theirs) in &self.names {
-            text = text.replace(ours.as_str(), theirs);
-        }
-        serde_json::from_str(&text).expect("an object")
+        serde_json::from_str(&self.renamed_text(&object.to_string())).expect("an object")
+    }
+
+    fn renamed_text(&self, text: &str) -> String {
+        let names = self.names.iter();
+        names.fold(text.to_owned(), |text, (ours, theirs)| text.replace(ours.as_str(), theirs))
     }
 
     fn compare_objects(&self) -> Vec<String> {
@@ -438,13 +478,9 @@ impl RayReplay {
             return Vec::new();
         }
         let theirs = recorded_requests(step);
-        let renamed = |request: &String| {
-            self.names
-                .iter()
-                .fold(request.clone(), |text, (ours, theirs)| text.replace(ours.as_str(), theirs))
-        };
         let requests = self.world.head.requests.iter();
-        let ours: BTreeSet<String> = requests.map(renamed).map(as_recorded).collect();
+        let ours: BTreeSet<String> =
+            requests.map(|it| self.renamed_text(it)).map(as_recorded).collect();
         // One more look before a change of the environment depends on the moment.
         let missing = theirs.difference(&ours).filter(|it| !self.asked.contains(*it));
         let missing = missing.map(|it| format!("no request {it}"));
@@ -453,20 +489,25 @@ impl RayReplay {
         missing.chain(more).collect()
     }
 
-    /// The recorded phases must come in their order. Phases of milliseconds are not recorded.
+    /// The recorded states of each object must come in their order. States of milliseconds are not recorded.
     fn compare_history(&self, step: &Value) -> Vec<String> {
-        let recorded = step["history"].as_array().into_iter().flatten();
-        let mut theirs: Vec<(String, String)> = recorded
-            .map(|it| (it["of"].as_str().unwrap_or_default().to_owned(), recorded_state(it)))
-            .filter(|(of, state)| !of.starts_with("RayCluster/") && !state.is_empty())
-            .collect();
-        theirs.dedup();
-        let mut ours = self.world.history.iter();
-        let missing = theirs.iter().find(|state| !ours.any(|it| it == *state));
-        missing
-            .map(|it| format!("no state {it:?}, ours {:?}", self.world.history))
-            .into_iter()
-            .collect()
+        let mut theirs: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+        for line in step["history"].as_array().into_iter().flatten() {
+            let states = theirs.entry(line["of"].as_str().unwrap_or_default()).or_default();
+            states.extend(Some(recorded_state(line)).filter(|state| !state.is_empty()));
+            states.dedup();
+        }
+        let ours: Vec<(String, &String)> =
+            self.world.history.iter().map(|(of, state)| (self.renamed_text(of), state)).collect();
+        let mut found = Vec::new();
+        for (of, states) in theirs {
+            let own: Vec<&String> =
+                ours.iter().filter(|(ours, _)| ours == of).map(|it| it.1).collect();
+            let mut rest = own.iter();
+            let missing = states.iter().find(|state| !rest.any(|own| own == state));
+            found.extend(missing.map(|it| format!("{of}: no state {it:?}, ours {own:?}")));
+        }
+        found
     }
 
     /// Of the objects that came and went, Jobs are compared: they are the operator's.
@@ -485,43 +526,16 @@ impl RayReplay {
         found
     }
 
-    fn compare_events(&self, step: &Value) -> Vec<String> {
-        let recorded = step["events"].as_array().cloned().unwrap_or_default();
-        let theirs: BTreeSet<(&str, bool)> = recorded
-            .iter()
-            .map(|it| (it["reason"].as_str().unwrap_or_default(), it["type"] == "Warning"))
-            .collect();
-        let ours: BTreeSet<(&str, bool)> =
-            self.world.events.iter().map(|event| (event.reason, event.warning)).collect();
-        // Deletions of what is gone already, and creates of what is there, depend on the delay of a watch.
-        let is_race = |(reason, _): &&(&str, bool)| {
-            let succeeded = reason.replace("FailedToCreate", "Created");
-            let succeeded = succeeded.replace("FailedToUpdate", "Updated");
-            reason.starts_with("FailedToDelete")
-                || (succeeded != *reason && theirs.iter().any(|(other, _)| *other == succeeded))
-        };
-        let missing = theirs.difference(&ours).filter(|event| !is_race(event));
-        let mut found: Vec<String> =
-            missing.map(|(reason, _)| format!("no event {reason}")).collect();
-        let more = ours.difference(&theirs).filter(|(reason, _)| {
-            !reason.starts_with("Deleted")
-                || theirs.is_empty()
-                || !theirs.iter().any(|(other, _)| other.starts_with("FailedToDelete"))
+    fn compare_events(&mut self, step: &Value) -> Vec<String> {
+        let recorded = step["events"].as_array().map_or(&[][..], Vec::as_slice);
+        let events = self.world.events.iter().map(|(about, event)| OurEvent {
+            about: self.renamed_text(about),
+            reason: event.reason,
+            warning: event.warning,
+            message: self.renamed_text(&event.message),
         });
-        found.extend(more.map(|(reason, _)| format!("event {reason} is not recorded")));
-        for event in self.world.events.iter().filter(|event| event.reason.starts_with("Invalid")) {
-            let theirs = recorded.iter().find(|it| it["reason"] == event.reason);
-            let theirs = theirs.map(|it| it["message"].as_str().unwrap_or_default());
-            let ours = self.renamed(&json!(event.message));
-            let ours = ours.as_str().unwrap_or_default();
-            if theirs.is_some_and(|theirs| without_parser(theirs) != without_parser(ours)) {
-                found.push(format!(
-                    "message\n  theirs {}\n  ours   {}",
-                    theirs.unwrap_or_default(),
-                    event.message
-                ));
-            }
-        }
+        let (found, n_exempt) = compare_events(&events.collect::<Vec<_>>(), recorded);
+        self.n_exempt += n_exempt;
         found
     }
 }

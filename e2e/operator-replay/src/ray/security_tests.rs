@@ -47,7 +47,7 @@ fn a_secured_cluster_comes_to_rest_and_leaves_nothing() {
         for (kind, n_objects) in kinds {
             assert_eq!(count(&world, kind), *n_objects, "{platform:?} {kind}");
         }
-        let events: Vec<&String> = world.events.iter().map(|event| &event.message).collect();
+        let events: Vec<&String> = world.events.iter().map(|(_, event)| &event.message).collect();
         let pods = world.ids("Pod/");
         assert_eq!(pods.len(), 5, "{platform:?}: a head and four workers: {pods:?} {events:?}");
         for pod in &pods {

@@ -1,9 +1,17 @@
-//! The states of RayJobs and RayServices in one text, and the copies in their status that depend on a moment.
+//! The states of RayClusters, RayJobs and RayServices in one text, and the copies in their status that depend on a moment.
 
 use serde_json::Value;
 
-/// The state of a RayJob or a RayService in one text: the phase, or the reasons of conditions and the parts of both clusters.
+/// The state of an object in one text: the phase, or the reasons of conditions and the parts of both clusters.
 pub(super) fn state_of(id: &str, status: &Value) -> String {
+    if id.starts_with("RayCluster/") {
+        let conditions = status["conditions"].as_array().cloned().unwrap_or_default();
+        let status_of = |kind: &str| {
+            let condition = conditions.iter().find(|it| it["type"] == kind);
+            condition.and_then(|it| it["status"].as_str()).unwrap_or_default().to_owned()
+        };
+        return cluster_state(&status["state"], status_of);
+    }
     if id.starts_with("RayJob/") {
         return status["jobDeploymentStatus"].as_str().unwrap_or_default().to_owned();
     }
@@ -24,6 +32,18 @@ pub(super) fn state_of(id: &str, status: &Value) -> String {
     service_state(reasons, &[slot("activeServiceStatus"), slot("pendingServiceStatus")])
 }
 
+/// The conditions of a RayCluster that tell its states. The others come one by one with its pods.
+const CLUSTER_CONDITIONS: [&str; 2] = ["RayClusterSuspending", "RayClusterSuspended"];
+
+/// The state of a RayCluster in one text. Empty before the first status.
+fn cluster_state(state: &Value, status_of: impl Fn(&str) -> String) -> String {
+    let conditions = CLUSTER_CONDITIONS.map(|kind| (kind, status_of(kind)));
+    let conditions = conditions.iter().filter(|(_, status)| !status.is_empty());
+    let state = state.as_str().filter(|state| !state.is_empty()).map(str::to_owned).into_iter();
+    let parts = state.chain(conditions.map(|(kind, status)| format!("{kind}={status}")));
+    parts.collect::<Vec<_>>().join(" ")
+}
+
 /// What one cluster of a RayService is to it.
 fn service_part(has_cluster: bool, capacity: &Value, traffic: &Value) -> String {
     format!("{has_cluster} {capacity} {traffic}")
@@ -42,6 +62,13 @@ pub(super) fn recorded_state(line: &Value) -> String {
     let of = line["of"].as_str().unwrap_or_default();
     if of.starts_with("RayJob/") {
         return line["jobDeploymentStatus"].as_str().unwrap_or_default().to_owned();
+    }
+    if of.starts_with("RayCluster/") {
+        let status_of = |kind: &str| {
+            let condition = line["conditions"][kind].as_str().unwrap_or_default();
+            condition.split('/').next().unwrap_or_default().to_owned()
+        };
+        return cluster_state(&line["state"], status_of);
     }
     let is_begun = line["conditions"].as_object().is_some_and(|conditions| !conditions.is_empty());
     if !of.starts_with("RayService/") || !is_begun {

@@ -34,11 +34,12 @@ const PARENTS: [&str; 3] = ["RayCluster", "RayJob", "RayService"];
 pub(crate) struct RayWorld {
     pub(crate) objects: BTreeMap<String, Value>,
     pub(crate) passed: BTreeMap<String, Value>,
-    pub(crate) events: Vec<RayEvent>,
+    /// By the id of the object that each is about.
+    pub(crate) events: Vec<(String, RayEvent)>,
     pub(crate) settings: OperatorSettings,
     /// Every Ray head.
     pub(crate) head: PlayedHead,
-    /// The states that each RayJob and RayService had in this step.
+    /// The states that each object of the operator had in this step.
     pub(crate) history: Vec<(String, String)>,
     pub(crate) now: Timestamp,
     pace: Pace,
@@ -108,8 +109,8 @@ impl RayWorld {
         self.moved = self.now;
         self.events.clear();
         self.history.clear();
-        let is_followed = |id: &str| id.starts_with("RayJob/") || id.starts_with("RayService/");
-        for (id, object) in self.objects.iter().filter(|(id, _)| is_followed(id)) {
+        let is_parent = |id: &str| PARENTS.iter().any(|kind| id.split('/').next() == Some(kind));
+        for (id, object) in self.objects.iter().filter(|(id, _)| is_parent(id)) {
             self.history.push((id.clone(), state_of(id, &object["status"])));
         }
         self.due.clear();
@@ -386,7 +387,7 @@ impl RayWorld {
                         object["status"] = status;
                     }
                 }
-                RayStep::Event(event) => self.events.push(event),
+                RayStep::Event(event) => self.events.push((id.to_owned(), event)),
                 RayStep::Remember(memory) => {
                     self.memories.insert(id.to_owned(), memory);
                 }

@@ -8,22 +8,28 @@ use super::{
     profile::settings,
     world::{WrapperWorld, id},
 };
-use crate::{normal::normal, value_difference::compare};
+use crate::{
+    normal::normal,
+    value_difference::compare,
+    verdict::{CaseVerdict, Moment},
+};
 
-/// Replays a case and returns what differs. When a pod starts was not recorded, so several delays are tried.
-pub(crate) fn differences(case: &Value) -> Vec<String> {
-    let mut first = None;
+/// Replays a case. When a pod starts was not recorded, so several delays are tried.
+pub(crate) fn verdict(case: &Value) -> CaseVerdict {
+    let mut best: Option<CaseVerdict> = None;
     for delay in [-1, 0, 1, 3] {
         let found = replay(case, delay);
-        if found.is_empty() {
+        if found.differences.is_empty() && found.wanted.is_empty() {
             return found;
         }
-        first.get_or_insert(found);
+        if best.as_ref().is_none_or(|best| found.badness() < best.badness()) {
+            best = Some(found);
+        }
     }
-    first.unwrap_or_default()
+    best.unwrap_or_default()
 }
 
-fn replay(case: &Value, delay: i64) -> Vec<String> {
+fn replay(case: &Value, delay: i64) -> CaseVerdict {
     let profile = case["profile"].as_str().unwrap_or_default();
     let mut replay = WrapperReplay {
         world: WrapperWorld::new(settings(profile), delay),
@@ -31,15 +37,25 @@ fn replay(case: &Value, delay: i64) -> Vec<String> {
         varies: case["varies"].as_array().into_iter().flatten().cloned().collect(),
         their_events: BTreeSet::new(),
         our_events: BTreeSet::new(),
+        absent: Vec::new(),
     };
-    for (index, step) in case["steps"].as_array().into_iter().flatten().enumerate() {
+    let mut verdict = CaseVerdict::default();
+    let steps = case["steps"].as_array().map_or(&[][..], Vec::as_slice);
+    for (index, step) in steps.iter().enumerate() {
         let what = format!("step {index} ({})", step["step"].as_str().unwrap_or_default());
-        let found = replay.step(index, step);
-        if !found.is_empty() {
-            return found.into_iter().map(|text| format!("{what}: {text}")).collect();
+        let before = replay.expected.clone();
+        let mut found = replay.step(index, step);
+        if index + 1 == steps.len() {
+            found.extend(replay.compare_events());
+        }
+        let found = found.into_iter().map(|text| format!("{what}: {text}")).collect();
+        let moment = Moment { step, before: &before, after: &replay.expected };
+        if !verdict.take(&moment, found) {
+            break;
         }
     }
-    replay.compare_events().into_iter().collect()
+    verdict.n_exempt = if replay.varying_events() { replay.their_events.len() } else { 0 };
+    verdict
 }
 
 struct WrapperReplay {
@@ -49,6 +65,8 @@ struct WrapperReplay {
     varies: Vec<Value>,
     their_events: BTreeSet<(String, String)>,
     our_events: BTreeSet<(String, String)>,
+    /// Objects that operations of the step were about, and that are not there.
+    absent: Vec<String>,
 }
 
 impl WrapperReplay {
@@ -67,7 +85,7 @@ impl WrapperReplay {
         let varies = |path: &str| {
             self.varies.iter().any(|it| it.as_str().is_some_and(|it| it.starts_with(path)))
         };
-        let mut found = Vec::new();
+        let mut found = std::mem::take(&mut self.absent);
         let varied = (0..=index).any(|at| varies(&format!("{at}.put.AppWrapper")));
         if !varied && !varies(&format!("{index}.gone")) {
             found.extend(self.compare_objects());
@@ -89,16 +107,14 @@ impl WrapperReplay {
                 let _ = self.world.create(object);
             }
             "patch" => {
-                let object = self.world.objects.get_mut(&target).expect("the target");
-                json_patch::merge(object, &operation["patch"]);
-                self.touched(&target);
+                self.change(&target, |object| json_patch::merge(object, &operation["patch"]));
             }
             "jsonPatch" => {
-                let object = self.world.objects.get_mut(&target).expect("the target");
                 let patch: json_patch::Patch =
                     serde_json::from_value(operation["patch"].clone()).expect("a patch");
-                json_patch::patch(object, &patch).expect("the patch applies");
-                self.touched(&target);
+                self.change(&target, |object| {
+                    json_patch::patch(object, &patch).expect("the patch applies");
+                });
             }
             "delete" => {
                 self.world.delete(&target, false);
@@ -127,6 +143,14 @@ impl WrapperReplay {
             "waitFor" => self.wait_for(operation, &target),
             other => unreachable!("unknown operation {other}"),
         }
+    }
+
+    fn change(&mut self, target: &str, change: impl FnOnce(&mut Value)) {
+        match self.world.objects.get_mut(target) {
+            Some(object) => change(object),
+            None => self.absent.push(format!("{target} is not there to be changed")),
+        }
+        self.touched(target);
     }
 
     fn touched(&mut self, target: &str) {
@@ -174,11 +198,14 @@ impl WrapperReplay {
         self.our_events.extend(self.world.events.iter().cloned());
     }
 
+    /// Whether the two recordings have other events.
+    fn varying_events(&self) -> bool {
+        self.varies.iter().any(|it| it.as_str().is_some_and(|it| it.ends_with(".events")))
+    }
+
     fn compare_events(&self) -> Option<String> {
-        let varies =
-            self.varies.iter().any(|it| it.as_str().is_some_and(|it| it.ends_with(".events")));
         let (theirs, ours) = (&self.their_events, &self.our_events);
-        (!varies && ours != theirs)
+        (!self.varying_events() && ours != theirs)
             .then(|| format!("events\n  theirs {theirs:?}\n  ours   {ours:?}"))
     }
 }

@@ -1,0 +1,121 @@
+//! What is found of a case, step by step.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use crate::wanted;
+
+/// A step of a case as it was recorded.
+pub(crate) struct Moment<'a> {
+    pub(crate) step: &'a Value,
+    /// The objects after the step before, by `Kind/name`.
+    pub(crate) before: &'a BTreeMap<String, Value>,
+    /// The objects after the step.
+    pub(crate) after: &'a BTreeMap<String, Value>,
+}
+
+impl Moment<'_> {
+    /// The recorded objects of a kind after the step.
+    pub(crate) fn objects(&self, kind: &str) -> impl Iterator<Item = &Value> {
+        self.after.values().filter(move |object| object["kind"] == kind)
+    }
+
+    /// Whether an operation of the step, or an object before or after it, has a part that fulfils a condition.
+    pub(crate) fn shows(&self, condition: &dyn Fn(&Value) -> bool) -> bool {
+        let objects = self.before.values().chain(self.after.values());
+        objects.chain([&self.step["do"]]).any(|it| any_part(it, condition))
+    }
+}
+
+/// Whether any part of a value fulfils a condition.
+fn any_part(value: &Value, condition: &dyn Fn(&Value) -> bool) -> bool {
+    match value {
+        Value::Object(fields) => {
+            condition(value) || fields.values().any(|it| any_part(it, condition))
+        }
+        Value::Array(items) => items.iter().any(|it| any_part(it, condition)),
+        _ => false,
+    }
+}
+
+/// What was found of a case.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CaseVerdict {
+    /// Those that are not wanted: the case fails.
+    pub(crate) differences: Vec<String>,
+    /// Rules and reasons of those that are wanted.
+    pub(crate) wanted: BTreeSet<&'static str>,
+    /// Steps after the first wanted difference that are as recorded, or differ by a rule again.
+    pub(crate) n_further: usize,
+    /// Whether a step differed that follows one with a wanted difference. What comes after it is not compared.
+    pub(crate) is_cut: bool,
+    /// Events that were left out of the comparison, because they depend on the delay of a watch.
+    pub(crate) n_exempt: usize,
+}
+
+impl CaseVerdict {
+    /// The verdict of a case without steps.
+    pub(crate) fn of_request(found: Vec<String>) -> Self {
+        Self { differences: found, ..Self::default() }
+    }
+
+    /// Takes what differs in the next step. Returns whether the case goes on.
+    ///
+    /// A wanted difference ends no case. What differs in a later step and follows from no rule follows from the earlier difference: the
+    /// case ends there, and does not fail.
+    pub(crate) fn take(&mut self, moment: &Moment<'_>, found: Vec<String>) -> bool {
+        let is_further = !self.wanted.is_empty();
+        let mut unexplained = Vec::new();
+        let mut reasons = BTreeSet::new();
+        for difference in found {
+            match wanted::reason(moment, &difference) {
+                Some(reason) => {
+                    reasons.insert(reason);
+                }
+                None => unexplained.push(difference),
+            }
+        }
+        if unexplained.is_empty() {
+            self.n_further += usize::from(is_further);
+            self.wanted.extend(reasons);
+        } else if is_further {
+            self.is_cut = true;
+        } else {
+            self.differences = unexplained;
+        }
+        self.differences.is_empty() && !self.is_cut
+    }
+
+    /// What tells a better verdict of the same case from a worse one, which has the greater value.
+    pub(crate) fn badness(&self) -> (bool, bool, usize, usize) {
+        let n_wanted = self.wanted.len();
+        (!self.differences.is_empty(), self.is_cut, n_wanted, usize::MAX - self.n_further)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_case_goes_on_after_a_wanted_difference_until_something_else_differs() {
+        let spec = json!({"workerGroupSpecs": [{"groupName": "headgroup"}]});
+        let objects = BTreeMap::from([("RayCluster/c".to_owned(), json!({"spec": spec}))]);
+        let (none, step) = (BTreeMap::new(), json!({}));
+        let wanted = Moment { step: &step, before: &none, after: &objects };
+        let other = Moment { step: &step, before: &none, after: &none };
+        let found = || vec!["Pod/p is missing".to_owned()];
+        let mut verdict = CaseVerdict::default();
+        assert!(verdict.take(&other, Vec::new()) && verdict.take(&wanted, found()));
+        assert!(verdict.take(&wanted, found()) && verdict.take(&other, Vec::new()));
+        assert_eq!((verdict.wanted.len(), verdict.n_further, verdict.is_cut), (1, 2, false));
+        assert!(!verdict.take(&other, found()));
+        assert!(verdict.is_cut && verdict.differences.is_empty(), "it follows from the wanted one");
+        let mut failed = CaseVerdict::default();
+        assert!(!failed.take(&other, found()));
+        assert!(!failed.is_cut && failed.differences.len() == 1);
+    }
+}
