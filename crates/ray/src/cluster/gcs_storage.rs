@@ -2,11 +2,13 @@
 //!
 //! Source: docs/reference/ray.md §3 "Other child objects", §7.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
-use super::{context::ClusterContext, failure::Failure};
+use super::{context::ClusterContext, failure::Failure, resources::quantity};
 use crate::{
-    json::list,
+    json::{items, list, name, text},
     names,
     pass::{OrderOutcome, Pass},
     step::RayStep,
@@ -54,7 +56,11 @@ pub(crate) fn reconcile_claim(
 ) -> Result<(), Failure> {
     let Some(storage) = storage(context) else { return Ok(()) };
     let name = claim_name(context, &storage);
-    if context.child("PersistentVolumeClaim", &name).is_some() {
+    if let Some(present) = context.child("PersistentVolumeClaim", &name) {
+        // A claim of the user may have any size.
+        if storage.claim_name.is_empty() {
+            warn_of_difference(context, pass, (present, &claim(context, &storage, &name)));
+        }
         return Ok(());
     }
     if !storage.claim_name.is_empty() {
@@ -78,6 +84,35 @@ pub(crate) fn reconcile_claim(
             pass.warning("FailedToCreatePVC", message);
             Err(Failure::plain(refusal.message.clone()))
         }
+    }
+}
+
+/// Says that a claim is not as the spec has it now: its fields cannot be changed, and its data stays.
+fn warn_of_difference(
+    context: &ClusterContext<'_>,
+    pass: &mut Pass<'_>,
+    (present, wanted): (&Value, &Value),
+) {
+    let (present, path) = (&present["spec"], context.path(name(present)));
+    let wanted = &wanted["spec"];
+    let size = |spec: &Value| quantity(&spec["resources"]["requests"]["storage"]);
+    let modes = |spec: &Value| -> BTreeSet<String> {
+        items(&spec["accessModes"]).iter().map(|mode| text(mode).to_owned()).collect()
+    };
+    // Without a class in the spec the cluster has chosen one.
+    let class = &wanted["storageClassName"];
+    let differs = [
+        ("size", size(present) != size(wanted)),
+        ("accessModes", modes(present) != modes(wanted)),
+        ("storageClassName", !class.is_null() && present["storageClassName"] != *class),
+    ];
+    let fields: Vec<&str> = differs.iter().filter(|it| it.1).map(|it| it.0).collect();
+    if !fields.is_empty() {
+        let message = format!(
+            "GCS storage PVC {path} has another {} than the spec and cannot be reconfigured in place",
+            fields.join(", ")
+        );
+        pass.warning("FailedToCreatePVC", message);
     }
 }
 

@@ -19,7 +19,7 @@ use super::{
     goal::{ClusterFit, fit},
     incremental::TrafficSplit,
     memory::ServiceMemory,
-    promotion::{PassFindings, conclude, is_replaced},
+    promotion::{PassFindings, conclude, needs_cluster},
     serve_config::reconcile_serve,
     serve_label::reconcile_serve_label,
     services::reconcile_services,
@@ -190,7 +190,7 @@ fn read_applications<'a>(
         None => Applications::default(),
     };
     let active = match (clusters.active, clusters.pending) {
-        (Some(cluster), None) if !is_replaced(context, state, clusters) => {
+        (Some(cluster), None) if !needs_cluster(context, state, clusters) => {
             reconcile_serve(context, pass, memory, state, cluster)?
         }
         (Some(cluster), Some(_)) if context.is_incremental() => {

@@ -110,8 +110,8 @@ fn promote(context: &ServiceContext<'_>, state: &mut ServiceState, selected: &st
     }
 }
 
-/// Whether a new cluster is needed: there is none, or the newest is of another spec.
-fn needs_cluster(
+/// Whether a new cluster is needed: there is none, or the newest is of another spec. The active one stays as it is then.
+pub(super) fn needs_cluster(
     context: &ServiceContext<'_>,
     state: &ServiceState,
     clusters: &ServiceClusters<'_>,
@@ -130,15 +130,6 @@ fn newest<'a>(state: &ServiceState, clusters: &ServiceClusters<'a>) -> Option<&'
     let both = [clusters.pending, clusters.active];
     let named = |wanted: &str| both.into_iter().flatten().find(|cluster| name(cluster) == wanted);
     named(&state.pending.cluster).or_else(|| named(&state.active.cluster))
-}
-
-/// Whether the active cluster stays as it is, because a new one is about to be made.
-pub(super) fn is_replaced(
-    context: &ServiceContext<'_>,
-    state: &ServiceState,
-    clusters: &ServiceClusters<'_>,
-) -> bool {
-    needs_cluster(context, state, clusters)
 }
 
 /// Names the new cluster. The name is stored before the cluster is made, so that a crash does not make two.
