@@ -32,6 +32,7 @@ mod security_facts;
 #[cfg(test)]
 mod simulation;
 mod step;
+mod submitter_rights;
 mod takeover;
 #[cfg(test)]
 mod takeover_tests;
@@ -64,6 +65,7 @@ use self::{
     pass::PassIo,
     resources::{WatchedChild, resource, watched_children, watched_nodes, watched_on_openshift},
     security_facts::{SecurityFactsError, security_settings},
+    submitter_rights::check_rights_policy,
     takeover::{LeaseSightings, NotOperated, operated},
 };
 pub(crate) use self::{parent::AllSettings, takeover::OperatorMode};
@@ -113,6 +115,7 @@ impl Operators {
                     match self.security(&kinds).await {
                         Ok(security) => {
                             tracing::info!(?kinds, secured = security.is_some(), "operators run");
+                            self.report_unchecked_rights(&kinds).await;
                             let known = (kinds, &mut sightings);
                             self.operate(known, security, &leadership, &stop).await;
                         }
@@ -148,6 +151,21 @@ impl Operators {
             |kind: &ParentKind| names.as_ref().is_none_or(|names| names.contains(&kind.name()));
         let kinds = ParentKind::enabled(self.settings.ray.gates);
         Ok(kinds.filter(is_operated).collect())
+    }
+
+    /// Says so if users get rights of the agent by way of AppWrappers. The AppWrappers of a cluster for one user need no check, so they
+    /// are operated all the same.
+    async fn report_unchecked_rights(&self, kinds: &[ParentKind]) {
+        if !kinds.contains(&ParentKind::AppWrapper) {
+            return;
+        }
+        if let Err(error) = check_rights_policy(&self.client).await {
+            let error = error_chain::describe(&error);
+            tracing::warn!(
+                error,
+                "AppWrappers may contain what their submitters may not create: install config/appwrapper-rights"
+            );
+        }
     }
 
     /// What is added to RayClusters, if they are operated here.
