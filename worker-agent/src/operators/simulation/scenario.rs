@@ -183,30 +183,50 @@ impl OperatedObject {
             Upgrade, Wait,
         };
         match self {
-            Self::UpgradedCluster => {
-                &[&[Begin, Upgrade, Resume, Delete], &[Begin, TakeOver, Upgrade, Resume, Delete]]
-            }
-            Self::UpgradedService | Self::IncrementalService => {
-                &[&[Begin, Resume, Upgrade, Suspend, Resume, Delete]]
-            }
-            Self::Cluster | Self::StoredCluster | Self::SecuredCluster | Self::Service => {
+            Self::UpgradedCluster => &[
+                &[Begin, Upgrade, Resume, Delete],
+                &[Begin, TakeOver, Upgrade, Resume, Delete],
+                &[Begin, KillHeads, Upgrade, Resume, Delete],
+            ],
+            Self::UpgradedService | Self::IncrementalService => &[
+                &[Begin, Resume, Upgrade, Suspend, Resume, Delete],
+                &[Begin, Resume, Upgrade, KillHeads, Resume, Delete],
+            ],
+            Self::Cluster
+            | Self::FullCluster
+            | Self::HostsCluster
+            | Self::StoredCluster
+            | Self::SecuredCluster
+            | Self::Service
+            | Self::Wrapper => {
                 &[&[Begin, Suspend, Resume, Delete], &[Begin, KillHeads, Resume, Delete]]
             }
             Self::HttpJob | Self::SubmittedJob | Self::SidecarJob | Self::RetriedJob => &[
                 &[BeginWork, Suspend, ResumeWork, KillHeads, Resume, Delete],
                 &[BeginWork, Delete],
             ],
-            Self::InteractiveJob => &[&[Begin, Suspend, Resume, NameJob, Resume, Delete]],
-            Self::RuledJob => &[&[Begin, Resume, Delete]],
-            Self::TimedJob => &[&[Begin, Resume, Delete], &[Wait(2), Suspend, Resume, Delete]],
-            Self::WrappedJob => &[&[Begin, Resume, Delete], &[Wait(4), Suspend, Resume, Delete]],
-            Self::CronJob => &[&[Wait(75), Suspend, Delete], &[Wait(62), Delete]],
-            Self::FullCluster
-            | Self::HostsCluster
-            | Self::Wrapper
-            | Self::ResetWrapper
-            | Self::FailedWrapper
-            | Self::StuckWrapper => &[&[Begin, Suspend, Resume, Delete]],
+            Self::InteractiveJob => &[
+                &[Begin, Suspend, Resume, NameJob, Resume, Delete],
+                &[Begin, KillHeads, Resume, NameJob, Resume, Delete],
+            ],
+            Self::RuledJob => &[&[Begin, Resume, Delete], &[BeginWork, KillHeads, Resume, Delete]],
+            Self::TimedJob => &[
+                &[Begin, Resume, Delete],
+                &[Wait(2), Suspend, Resume, Delete],
+                &[Wait(2), KillHeads, Resume, Delete],
+            ],
+            Self::WrappedJob => &[
+                &[Begin, Resume, Delete],
+                &[Wait(4), Suspend, Resume, Delete],
+                &[Wait(4), KillHeads, Resume, Delete],
+            ],
+            Self::CronJob => {
+                &[&[Wait(75), Suspend, Delete], &[Wait(62), Delete], &[Wait(62), KillHeads, Delete]]
+            }
+            // Wrapped Jobs have no head.
+            Self::ResetWrapper | Self::FailedWrapper | Self::StuckWrapper => {
+                &[&[Begin, Suspend, Resume, Delete]]
+            }
         }
     }
 }
