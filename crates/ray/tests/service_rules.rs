@@ -490,6 +490,26 @@ fn the_cluster_of_another_operator_is_taken_over_as_it_is() {
 }
 
 #[test]
+fn a_cluster_of_another_operator_keeps_its_scale_and_what_admission_added() {
+    let service = ray_service("ray:1", &active("rs-a"));
+    let mut children = cluster("rs-a", "ray:1");
+    children[0]["metadata"]["annotations"]["ray.io/kuberay-version"] = json!("v1.7.0");
+    let spec = &mut children[0]["spec"];
+    spec["headGroupSpec"]["template"]["spec"]["tolerations"] = json!([{"key": "a"}]);
+    spec["headGroupSpec"]["template"]["metadata"] = json!({});
+    for group in spec["workerGroupSpecs"].as_array_mut().into_iter().flatten() {
+        group["replicas"] = json!(7);
+        group["scaleStrategy"] = json!({});
+    }
+    let (orders, _) = pass(&service, &children, &ServiceMemory::default(), head("RUNNING"));
+    let patches = orders.iter().filter_map(|step| match step {
+        RayStep::Patch { target, patch } if target.kind == "RayCluster" => Some(&patch["spec"]),
+        _ => None,
+    });
+    assert_eq!(patches.collect::<Vec<_>>(), [&Value::Null], "annotations alone");
+}
+
+#[test]
 fn an_upgrade_of_another_operator_goes_on_with_its_clusters() {
     let mut state = active("rs-a");
     state["pendingServiceStatus"] = json!({"rayClusterName": "rs-b"});

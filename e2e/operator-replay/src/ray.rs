@@ -11,6 +11,8 @@ mod profile;
 mod security_tests;
 mod states;
 #[cfg(test)]
+pub(crate) mod takeover_tests;
+#[cfg(test)]
 mod tests;
 pub(crate) mod webhook;
 mod world;

@@ -80,7 +80,7 @@ fn resumes(context: &ServiceContext<'_>, cluster: &Value) -> bool {
 }
 
 fn needs_update(context: &ServiceContext<'_>, cluster: &Value) -> bool {
-    fit(context, cluster) == ClusterFit::InPlace
+    matches!(fit(context, cluster), ClusterFit::InPlace | ClusterFit::OtherVersion)
 }
 
 fn create<'a>(
@@ -121,18 +121,14 @@ fn update<'a>(
             wanted["spec"]["suspend"] = cluster["spec"]["suspend"].clone();
         }
     }
-    let part = |object: &Value| {
-        let metadata = &object["metadata"];
-        let (labels, annotations) = (texts(&metadata["labels"]), texts(&metadata["annotations"]));
-        json!({
-            "metadata": {"labels": labels, "annotations": annotations},
-            "spec": object["spec"],
-        })
+    let is_as_wanted =
+        fit(context, cluster) == ClusterFit::OtherVersion && !resumes(context, cluster);
+    let patch = match is_as_wanted {
+        true => Some(json!({"metadata": {"annotations": goal_annotations(context)}})),
+        false => merge_difference(&changed_parts(cluster), &changed_parts(&wanted)),
     };
+    let Some(mut patch) = patch else { return Ok(cluster) };
     let path = context.path(name(cluster));
-    let Some(mut patch) = merge_difference(&part(cluster), &part(&wanted)) else {
-        return Ok(cluster);
-    };
     // A patch that is carried out late must not bring an older spec back: the cluster would be replaced for it.
     patch["metadata"]["resourceVersion"] = cluster["metadata"]["resourceVersion"].clone();
     match pass.order(RayStep::Patch { target: RayTarget::of(cluster), patch }) {
@@ -151,6 +147,13 @@ fn update<'a>(
         }
         OrderOutcome::Pending => Err(Unfinished),
     }
+}
+
+/// The parts of a cluster that are changed in place.
+fn changed_parts(cluster: &Value) -> Value {
+    let metadata = &cluster["metadata"];
+    let (labels, annotations) = (texts(&metadata["labels"]), texts(&metadata["annotations"]));
+    json!({"metadata": {"labels": labels, "annotations": annotations}, "spec": cluster["spec"]})
 }
 
 /// A cluster of the present spec.

@@ -170,7 +170,7 @@ fn note_rollback(
             state.set(&wanted, context.now());
         }
         // The spec is that of the new cluster again.
-        (ClusterFit::Same | ClusterFit::InPlace, true) => {
+        (ClusterFit::Same | ClusterFit::OtherVersion | ClusterFit::InPlace, true) => {
             state.remove_condition(ROLLBACK_IN_PROGRESS);
         }
         _ => {}

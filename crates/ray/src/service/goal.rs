@@ -19,7 +19,11 @@ use crate::{
 pub(super) enum ClusterFit {
     /// Not at all, or in its scale only.
     Same,
-    /// The spec has more worker groups, behind those of the cluster, or another version of the operator made it. It is changed in place.
+    /// Another version of the operator made it, and the spec is the same. It gets the annotations of this version, and keeps its spec: its
+    /// scale may be that of the autoscaler, and Kueue has added to its pods.
+    OtherVersion,
+    /// The spec has more worker groups, behind those of the cluster, or another version of the operator made the cluster and the spec
+    /// differs. It is changed in place.
     InPlace,
     /// A new cluster is needed.
     Other,
@@ -27,11 +31,14 @@ pub(super) enum ClusterFit {
 
 /// Compares a cluster with the spec of the RayService.
 pub(super) fn fit(context: &ServiceContext<'_>, cluster: &Value) -> ClusterFit {
+    let spec = &context.service["spec"]["rayClusterConfig"];
     // Hashes of another version cannot be compared: the cluster is completed, and bears ours from then on.
     if annotation(cluster, names::OPERATOR_VERSION) != context.settings.version {
-        return ClusterFit::InPlace;
+        return match is_made_from(&cluster["spec"], spec) {
+            true => ClusterFit::OtherVersion,
+            false => ClusterFit::InPlace,
+        };
     }
-    let spec = &context.service["spec"]["rayClusterConfig"];
     let made_from = annotation(cluster, names::SPEC_HASH);
     if made_from == recreate_hash(spec) {
         return ClusterFit::Same;
@@ -50,6 +57,23 @@ pub(super) fn fit(context: &ServiceContext<'_>, cluster: &Value) -> ClusterFit {
     match made_from == recreate_hash(&without_new) {
         true => ClusterFit::InPlace,
         false => ClusterFit::Other,
+    }
+}
+
+/// Whether the pods of a cluster's spec are those of another spec. Operators write fields without a value as `{}` or not at all.
+fn is_made_from(cluster: &Value, spec: &Value) -> bool {
+    recreate_hash(&without_empty(cluster)) == recreate_hash(&without_empty(spec))
+}
+
+fn without_empty(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let fields = fields.iter().map(|(name, value)| (name.clone(), without_empty(value)));
+            let is_set = |value: &Value| !value.is_null() && *value != json!({});
+            Value::Object(fields.filter(|(_, value)| is_set(value)).collect())
+        }
+        Value::Array(items) => items.iter().map(without_empty).collect(),
+        other => other.clone(),
     }
 }
 

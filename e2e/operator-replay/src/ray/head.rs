@@ -53,6 +53,12 @@ impl PlayedHead {
         }
     }
 
+    /// A job that was submitted before.
+    #[cfg(test)]
+    pub(crate) fn know(&mut self, job: &str) {
+        self.submitted.insert(job.to_owned());
+    }
+
     pub(crate) fn answer(&mut self, request: &HeadRequest, now: Timestamp) -> HeadAnswer {
         let method = match request.method {
             HeadMethod::Get => "GET",

@@ -59,7 +59,7 @@ fn made(object: &Value) -> Value {
 }
 
 /// The recording writes random parts of names as `<r1>`, and a cluster may not be named so.
-fn with_plain_names(case: &Value) -> Value {
+pub(super) fn with_plain_names(case: &Value) -> Value {
     let mut text = case.to_string();
     for number in 1..100 {
         let plain = format!("r{number}q");

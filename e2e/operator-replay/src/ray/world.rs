@@ -50,6 +50,9 @@ pub(crate) struct RayWorld {
     n_names: usize,
     n_created: u64,
     deleted_now: BTreeSet<String>,
+    /// Everything that was ordered.
+    #[cfg(test)]
+    pub(crate) orders: Vec<RayStep>,
 }
 
 /// How time passes: rounds of a length while something moves, and the time without a change that counts as rest.
@@ -100,6 +103,8 @@ impl RayWorld {
             n_names: 0,
             n_created: 0,
             deleted_now: BTreeSet::new(),
+            #[cfg(test)]
+            orders: Vec::new(),
         }
     }
 
@@ -194,6 +199,8 @@ impl RayWorld {
     }
 
     fn answer(&mut self, step: &RayStep) -> RayAnswer {
+        #[cfg(test)]
+        self.orders.push(step.clone());
         match step {
             RayStep::Create(object) | RayStep::CreateAuthority(object) => {
                 self.create(object.clone())
@@ -285,6 +292,13 @@ impl RayWorld {
                 self.skip_to(end);
             }
         }
+    }
+
+    /// Lets the operator look at everything once, while nothing else moves.
+    #[cfg(test)]
+    pub(crate) fn look(&mut self) {
+        self.due.clear();
+        self.reconcile();
     }
 
     /// Lets the operator and the environment work for a while.

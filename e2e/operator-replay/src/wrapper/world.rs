@@ -177,6 +177,12 @@ impl WrapperWorld {
         self.now += SignedDuration::from_secs(1);
     }
 
+    /// Lets the operator look at everything once, while nothing else moves.
+    #[cfg(test)]
+    pub(crate) fn look(&mut self) {
+        self.reconcile();
+    }
+
     fn reconcile(&mut self) {
         self.due = None;
         let ids: Vec<String> =
