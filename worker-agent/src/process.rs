@@ -29,7 +29,7 @@ use crate::{
     args::AgentArgs,
     config::AgentConfiguration,
     operator_settings::{operator_settings, variable},
-    operators::Operators,
+    operators::{Operators, PhaseMetrics},
 };
 
 /// The user agent, visible in the audit log of the API server.
@@ -49,26 +49,24 @@ pub(crate) async fn run(
 ) -> anyhow::Result<()> {
     // Before the probes: an agent that says it is ready must not stop because of a setting.
     let (operated, security) = operator_settings(args, variable)?;
-    let counters = ClientMetrics::default();
+    let (counters, phases) = (ClientMetrics::default(), PhaseMetrics::default());
     let count = counters.requests.of(HOME);
     let client = client::connect(args.kubeconfig.as_deref(), USER_AGENT, &count).await?;
     let mut tasks = JoinSet::new();
     // Before the election: a replica that waits for the lease answers its probes as well.
-    serve(args, &counters, &stop, &mut tasks).await?;
+    serve(args, registry(&counters, &phases), &stop, &mut tasks).await?;
     let known = Kinds::built_in().with(&declared_kinds(args.job_kinds.as_deref())?);
     let settings = AgentSettings::new(config.policy(), &known.with_workloads())
         .with_lease(&config.namespace, &identity().context("identity of the agent's Lease")?)
         .admitting(args.admission)
         .provisioning(config.provisioning_request()?);
     let mut stores = Stores::new(client.clone(), &counters.watches, stop.clone());
-    let reporter = Reporter {
-        component: COMPONENT.to_owned(),
-        instance: identity().context("identity of the source of events")?,
-    };
+    let reporter = reporter()?;
     let operators = Operators {
         mode: args.operators,
         client: client.clone(),
         metrics: counters.clone(),
+        phases,
         reporter: reporter.clone(),
         head_proxy: args.ray_head_proxy.clone(),
         components: components(config, &known),
@@ -108,10 +106,16 @@ pub(crate) async fn run(
     Ok(supervise(tasks, stop).await?)
 }
 
+/// The source of events.
+fn reporter() -> anyhow::Result<Reporter> {
+    let instance = identity().context("identity of the source of events")?;
+    Ok(Reporter { component: COMPONENT.to_owned(), instance })
+}
+
 /// Serves probes, and metrics if they have an address.
 async fn serve(
     args: &AgentArgs,
-    counters: &ClientMetrics,
+    registry: Registry,
     stop: &Stop,
     tasks: &mut JoinSet<()>,
 ) -> anyhow::Result<()> {
@@ -121,7 +125,7 @@ async fn serve(
     let listener = bind("health probes", args.health_probe_bind_address).await?;
     tasks.spawn(Server::plain(router).run(listener, stop.clone()));
     if let Some(address) = args.metrics_bind_address {
-        let router = metrics::router(Arc::new(registry(counters)));
+        let router = metrics::router(Arc::new(registry));
         let listener = bind("metrics", address).await?;
         tasks.spawn(Server::plain(router).run(listener, stop.clone()));
     }
@@ -133,8 +137,9 @@ async fn bind(what: &str, address: SocketAddr) -> anyhow::Result<TcpListener> {
     listener.with_context(|| format!("cannot listen on {address} for {what}"))
 }
 
-fn registry(counters: &ClientMetrics) -> Registry {
+fn registry(counters: &ClientMetrics, phases: &PhaseMetrics) -> Registry {
     let mut registry = Registry::default();
+    phases.register(&mut registry);
     counters.register(registry.sub_registry_with_prefix("sluice"));
     registry
 }

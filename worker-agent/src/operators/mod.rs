@@ -17,6 +17,8 @@
 //! | `resources`, `component_kinds` | kinds that are watched, and kinds that may be made |
 //! | `cluster_facts` | definitions and leases, read for `takeover` |
 //! | `security_facts` | what the security of RayClusters needs to know of the cluster |
+//! | `submitter_rights` | whether a policy checks what the submitter of an AppWrapper may create |
+//! | `phase_metrics` | the phases that AppWrappers have entered |
 
 mod cluster_facts;
 mod component_kinds;
@@ -27,6 +29,7 @@ mod parent;
 mod pass;
 mod pass_queue;
 mod pass_tasks;
+mod phase_metrics;
 mod resources;
 mod security_facts;
 #[cfg(test)]
@@ -68,7 +71,7 @@ use self::{
     submitter_rights::check_rights_policy,
     takeover::{LeaseSightings, NotOperated, operated},
 };
-pub(crate) use self::{parent::AllSettings, takeover::OperatorMode};
+pub(crate) use self::{parent::AllSettings, phase_metrics::PhaseMetrics, takeover::OperatorMode};
 
 /// The most passes at a time.
 const MOST_PASSES: usize = 32;
@@ -90,6 +93,8 @@ pub(crate) struct Operators {
     pub(crate) mode: OperatorMode,
     pub(crate) client: Client,
     pub(crate) metrics: ClientMetrics,
+    /// What AppWrappers have gone through.
+    pub(crate) phases: PhaseMetrics,
     pub(crate) reporter: Reporter,
     /// `host:port` of a proxy to Ray heads.
     pub(crate) head_proxy: Option<String>,
@@ -275,6 +280,7 @@ impl Operators {
             heads: Box::new(HeadClient { proxy: self.head_proxy.clone() }),
             kinds: ComponentKinds::new(self.components.clone()),
             settings,
+            phases: self.phases.clone(),
             clock: Box::new(Timestamp::now),
         })
     }

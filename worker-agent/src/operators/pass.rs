@@ -26,7 +26,7 @@ use serde_json::{Value, json};
 use tokio::time::{self, Instant};
 
 use super::{
-    WRITE_DEADLINE,
+    PhaseMetrics, WRITE_DEADLINE,
     component_kinds::ComponentKinds,
     head_client::AskHead,
     object_cache::{ObjectFamily, ObjectId},
@@ -48,6 +48,7 @@ pub(super) struct PassIo {
     pub(super) heads: Box<dyn AskHead>,
     pub(super) kinds: ComponentKinds,
     pub(super) settings: AllSettings,
+    pub(super) phases: PhaseMetrics,
     /// The time of each pass.
     pub(super) clock: Box<dyn Fn() -> Timestamp + Send + Sync>,
 }
@@ -340,6 +341,10 @@ impl OperatorPass {
                     if self.write_status(&status).await?.is_refused() {
                         // The object changed: the decision is made again about the newer one.
                         return Err(Interruption);
+                    }
+                    if self.id.kind == ParentKind::AppWrapper {
+                        let namespace = self.id.key.namespace.as_deref().unwrap_or_default();
+                        self.io.phases.note(namespace, &self.parent["status"], &status);
                     }
                 }
             }

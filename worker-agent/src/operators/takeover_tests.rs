@@ -10,7 +10,7 @@ use runtime::{Stop, events::Reporter, lease::Leadership};
 use serde_json::{Value, json};
 use tokio::{sync::Notify, task::JoinHandle, time};
 
-use super::{AllSettings, OperatorMode, Operators};
+use super::{AllSettings, OperatorMode, Operators, PhaseMetrics};
 
 /// A cluster that serves every kind and has no objects beside definitions and leases.
 #[derive(Default)]
@@ -101,6 +101,7 @@ fn run(cluster: &SharedCluster, mode: OperatorMode) -> (Stop, JoinHandle<()>) {
         mode,
         client: cluster.client(),
         metrics: ClientMetrics::default(),
+        phases: PhaseMetrics::default(),
         reporter: Reporter { component: "test".to_owned(), instance: "test".to_owned() },
         head_proxy: None,
         components: appwrapper::AllowedComponents::default(),

@@ -23,7 +23,7 @@ use super::{
     world::SharedWorld,
 };
 use crate::operators::{
-    CHANGES, MOST_PASSES, WRITE_DEADLINE,
+    CHANGES, MOST_PASSES, PhaseMetrics, WRITE_DEADLINE,
     component_kinds::ComponentKinds,
     decoder,
     object_cache::ObjectId,
@@ -214,6 +214,7 @@ impl SimulatedRun {
             heads: Box::new(self.world.clone()),
             kinds: ComponentKinds::new(AllowedComponents::with_jobs(jobs)),
             settings,
+            phases: PhaseMetrics::default(),
             clock: Box::new(move || clock.lock().now()),
         })
     }
