@@ -14,6 +14,7 @@ use crds::{
     names::{conditions::EVICTED, reasons::PROVISIONING_FAILED},
     v1beta2::Workload,
 };
+use dispatch::Fleet;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::Resource;
@@ -30,7 +31,7 @@ use super::{
     agent_settings::AgentSettings,
     capacity::{
         CapacityInputs, LocalCapacity, ObjectName, OwnerSearch, RefusedOwners, RefusedPodsEvent,
-        ReportInputs,
+        ReportInputs, assigned_nodes,
     },
     change::for_each_object,
     core::{Core, JobEnvironment, MAX_ROUNDS},
@@ -57,6 +58,8 @@ pub struct AgentControl {
     origin: String,
     listing: Listing,
     queues: AgentQueues,
+    /// Its only cluster is the agent's own.
+    fleet: Fleet,
     capacity: LocalCapacity,
     provisioning: AgentProvisioning,
     elastic_pods: ElasticPods,
@@ -79,6 +82,7 @@ impl AgentControl {
         let asked = if settings.asks_for_nodes() { ASKING_KINDS } else { &[] };
         let names = AGENT_KINDS.iter().chain(queues).chain(asked).copied().map(Box::from);
         let job_kinds: Vec<_> = settings.kinds.iter().map(job_kind).collect();
+        let mut fleet = Fleet::new();
         Self {
             core: Core::new(settings.core),
             policy: settings.policy,
@@ -86,7 +90,8 @@ impl AgentControl {
             listing: Listing::new(names.chain(listed_names(&settings.kinds))),
             owners: RefusedOwners::default(),
             queues: AgentQueues::new(settings.mode),
-            capacity: LocalCapacity::new(&job_kinds, settings.mode),
+            capacity: LocalCapacity::new(&job_kinds, settings.mode, &mut fleet),
+            fleet,
             provisioning: AgentProvisioning::new(settings.provisioning),
             elastic_pods: ElasticPods::default(),
             grants: AgentGrants::new(settings.namespace, settings.boot),
@@ -328,10 +333,10 @@ impl AgentControl {
         self.capacity.clone_changed(change);
         self.provisioning.workload_changed(change);
         if let Some(id) = change.id.filter(|_| change.voids_reservation) {
-            self.capacity.fleet_mut().unplace(id);
+            self.fleet.unplace(id);
         }
         if let Some(id) = self.core.workload_changed(change) {
-            self.capacity.fleet_mut().workload_removed(id);
+            self.fleet.workload_removed(id);
         }
     }
 
@@ -379,7 +384,8 @@ impl AgentControl {
 
     fn refresh_capacity(&mut self) {
         let Core { ctx, scheduler, workloads, jobs, .. } = &mut self.core;
-        self.capacity.refresh(&mut CapacityInputs { workloads, jobs, scheduler }, ctx);
+        let fleet = &mut self.fleet;
+        self.capacity.refresh(&mut CapacityInputs { workloads, jobs, scheduler, fleet }, ctx);
     }
 
     fn evaluate_jobs(&mut self) -> usize {
@@ -409,7 +415,7 @@ impl AgentControl {
                 let clone = Arc::clone(record.object());
                 self.grants.evaluate(key, &clone, &mut self.core.ctx);
             }
-            if !self.core.prepare_workload(key, self.capacity.fleet_mut()) {
+            if !self.core.prepare_workload(key, &mut self.fleet) {
                 continue;
             }
             let refusal = self.core.workloads.get(key);
@@ -429,7 +435,7 @@ impl AgentControl {
             let refused =
                 record.and_then(|one| AgentProvisioning::eviction(one.object(), self.core.ctx.now));
             let pod_failure = fence.or(refused).or_else(|| self.capacity.pod_failure(key));
-            let pod_starts = self.capacity.pod_starts(key, &mut self.core.ctx);
+            let pod_starts = self.capacity.pod_starts(key, &self.fleet, &mut self.core.ctx);
             let inputs =
                 StatusInputs { pod_failure, pod_starts, check_updates, ..StatusInputs::default() };
             self.evaluate_workload(key, inputs);
@@ -464,7 +470,7 @@ impl AgentControl {
         {
             workloads.propose_quietly(key, Transition::Release);
         }
-        if self.core.evaluate_workload(key, inputs, self.capacity.fleet_mut()) {
+        if self.core.evaluate_workload(key, inputs, &mut self.fleet) {
             self.queues.reservation_withdrawn(key, &clone, &mut self.core.ctx);
         }
     }
@@ -476,14 +482,15 @@ impl AgentControl {
         // The nodes of a clone are in no topology of the agent's engine.
         let changes_nodes: ChangesNodes<'_> = &|_, _| false;
         let rules = (work_of, changes_nodes);
-        let run = scheduler.run_cycles(self.capacity.fleet_mut(), workloads, rules, ctx);
+        let run = scheduler.run_cycles(&mut self.fleet, workloads, rules, ctx);
         // The only cluster of this fleet is no MultiKueueCluster: the reservation names none.
         for key in &run.reserved {
             workloads.clear_nomination(key);
             let id = workloads.id_of(key);
-            let nodes = id.map(|id| self.capacity.assigned_nodes(id)).unwrap_or_default();
+            let nodes = id.map(|id| assigned_nodes(&self.fleet, id)).unwrap_or_default();
             workloads.assign_nodes(key, &nodes);
-            let needed = id.is_some_and(|id| self.capacity.needs_new_nodes(id));
+            // It fits only with new nodes.
+            let needed = id.is_some_and(|id| self.fleet.awaited_new_nodes(id).is_some());
             let clone = workloads.get(key).filter(|_| needed).map(|one| Arc::clone(one.object()));
             // The pods of a slice that grows run; a request would ask for their room once more.
             let clone = clone.filter(|clone| replaced(clone, workloads).is_none());
@@ -501,7 +508,7 @@ impl AgentControl {
         }
         let available = self.kinds.iter().filter(|kind| jobs.is_available(kind));
         let (kinds, origin) = (available.map(job_kind).collect(), &*self.origin);
-        let mut inputs = ReportInputs { workloads, scheduler, kinds, origin };
+        let mut inputs = ReportInputs { workloads, scheduler, fleet: &self.fleet, kinds, origin };
         self.capacity.write_report(&mut inputs, ctx);
     }
 }

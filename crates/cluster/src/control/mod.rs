@@ -28,7 +28,8 @@
 //! | `timers` | agenda, deadlines | what is evaluated now and later |
 //! | `outbox` | [`outbox::Outbox`] | one write per object, its answer, its backoff |
 //!
-//! `core` is what both compositions share. Nothing here waits; the crate `leader` does. Beside the machines:
+//! Each composition owns a [`dispatch::Fleet`] beside its machines: several of them record in it what they observe of clusters, and
+//! placement decides on it. `core` is what both compositions share. Nothing here waits; the crate `leader` does. Beside the machines:
 //!
 //! | modules | concept |
 //! |---|---|

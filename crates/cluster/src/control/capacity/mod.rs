@@ -4,8 +4,8 @@
 //! clones that are not bound yet are counted on the nodes that their clone is assigned, where the scheduler will bind them
 //! (docs/reference/dispatch.md §4). The report never overstates (§2).
 //!
-//! Inputs: Nodes, Pods, the ClusterCapacity `local`, and evaluated clones. Outputs: the fleet of one cluster that scheduling
-//! places on, the quota of the agent's only queue, and the report.
+//! Inputs: Nodes, Pods, the ClusterCapacity `local`, and evaluated clones. Outputs: what the fleet knows of this cluster, on which
+//! scheduling places, the quota of the agent's only queue, and the report.
 //!
 //! | file | concept |
 //! |---|---|
@@ -102,12 +102,14 @@ pub(crate) struct CapacityInputs<'a> {
     pub(crate) workloads: &'a Workloads,
     pub(crate) jobs: &'a Jobs,
     pub(crate) scheduler: &'a mut Scheduler,
+    pub(crate) fleet: &'a mut Fleet,
 }
 
 /// What a report says beside nodes.
 pub(crate) struct ReportInputs<'a> {
     pub(crate) workloads: &'a Workloads,
     pub(crate) scheduler: &'a mut Scheduler,
+    pub(crate) fleet: &'a Fleet,
     /// Kinds of jobs that run here.
     pub(crate) kinds: Vec<ReportedKind>,
     /// The manager's origin; Workloads of other origins are counted separately.
@@ -118,7 +120,7 @@ pub(crate) struct ReportInputs<'a> {
 #[derive(Debug)]
 pub(crate) struct LocalCapacity {
     mode: AdmissionMode,
-    fleet: Fleet,
+    /// The only cluster of the fleet.
     id: ClusterId,
     nodes: Nodes,
     chains: SliceChains,
@@ -155,9 +157,8 @@ struct UnboundPods {
 }
 
 impl LocalCapacity {
-    /// A cluster that runs jobs of these kinds.
-    pub(crate) fn new(kinds: &[ReportedKind], mode: AdmissionMode) -> Self {
-        let mut fleet = Fleet::new();
+    /// A cluster that runs jobs of these kinds, the only one of this fleet.
+    pub(crate) fn new(kinds: &[ReportedKind], mode: AdmissionMode, fleet: &mut Fleet) -> Self {
         let id = fleet.cluster(LOCAL);
         fleet.set_connected(id, true);
         fleet.set_local(id);
@@ -170,7 +171,6 @@ impl LocalCapacity {
         );
         Self {
             mode,
-            fleet,
             id,
             nodes: Nodes::default(),
             chains: SliceChains::default(),
@@ -190,10 +190,6 @@ impl LocalCapacity {
             report_stale: false,
             has_quota: false,
         }
-    }
-
-    pub(crate) fn fleet_mut(&mut self) -> &mut Fleet {
-        &mut self.fleet
     }
 
     /// Records a Node.
@@ -274,18 +270,13 @@ impl LocalCapacity {
         refused.chain(unschedulable).min_by_key(|one| one.at)
     }
 
-    /// Whether a clone that was placed fits only with new nodes.
-    pub(crate) fn needs_new_nodes(&self, id: WorkloadId) -> bool {
-        self.fleet.awaited_new_nodes(id).is_some()
-    }
-
     /// How many new nodes a clone waits for.
-    fn awaited_new_nodes(&self, key: &Key) -> Option<i64> {
-        self.placed.get(key).and_then(|(id, _)| self.fleet.awaited_new_nodes(*id))
+    fn awaited_new_nodes(&self, key: &Key, fleet: &Fleet) -> Option<i64> {
+        self.placed.get(key).and_then(|(id, _)| fleet.awaited_new_nodes(*id))
     }
 
     /// What a clone shows about the start of its pods. It is evaluated again when that changes.
-    pub(crate) fn pod_starts(&self, key: &Key, ctx: &mut Context) -> PodStarts {
+    pub(crate) fn pod_starts(&self, key: &Key, fleet: &Fleet, ctx: &mut Context) -> PodStarts {
         let (starts, until) = self.failing.of(self.chains.of(key), ctx.now);
         if let Some(until) = until {
             ctx.agenda.at(until, Reevaluation::Workload(key.clone()));
@@ -293,7 +284,7 @@ impl LocalCapacity {
         let PodStarts::Failing(failure) = starts else {
             return starts;
         };
-        PodStarts::Failing(match self.awaited_new_nodes(key) {
+        PodStarts::Failing(match self.awaited_new_nodes(key, fleet) {
             Some(nodes) => failure.awaiting(nodes),
             None => failure,
         })
@@ -316,7 +307,7 @@ impl LocalCapacity {
         self.touched.extend(ctx.agenda.pending_workloads().iter().cloned());
         // Nodes first: the fleet counts unbound pods on top of their report.
         if ctx.agenda.take_capacity() {
-            self.refresh_nodes(inputs.scheduler, ctx);
+            self.refresh_nodes((inputs.scheduler, inputs.fleet), ctx);
         }
         for key in std::mem::take(&mut self.touched) {
             self.refresh_unbound(&key, inputs);
@@ -327,15 +318,15 @@ impl LocalCapacity {
             }
             self.report_stale = true;
         }
-        self.refresh_waiting(ctx);
+        self.refresh_waiting(inputs.fleet, ctx);
     }
 
     /// Records which clones wait for new nodes, and evaluates those that wait no longer.
-    fn refresh_waiting(&mut self, ctx: &mut Context) {
+    fn refresh_waiting(&mut self, fleet: &Fleet, ctx: &mut Context) {
         let placed = self.placed.iter().map(|(key, _)| key);
         let asked = placed.filter(|_| !self.new_nodes.is_empty());
         let waiting: BTreeSet<Key> =
-            asked.filter(|key| self.awaited_new_nodes(key).is_some()).cloned().collect();
+            asked.filter(|key| self.awaited_new_nodes(key, fleet).is_some()).cloned().collect();
         // The pods of a clone are bound some time after the last of its nodes came.
         let known = std::mem::take(&mut self.waited);
         for (key, wait) in known.iter() {
@@ -388,7 +379,11 @@ impl LocalCapacity {
         }
     }
 
-    fn refresh_nodes(&mut self, scheduler: &mut Scheduler, ctx: &mut Context) {
+    fn refresh_nodes(
+        &mut self,
+        (scheduler, fleet): (&mut Scheduler, &mut Fleet),
+        ctx: &mut Context,
+    ) {
         let groups = self.autoscalers.groups(self.nodes.existing(), scheduler.names_mut(), ctx.now);
         let scales_otherwise = groups != self.new_nodes;
         self.new_nodes = groups;
@@ -403,13 +398,13 @@ impl LocalCapacity {
         }
         if scales_otherwise {
             let classes = self.new_nodes.iter().map(|group| group.class.clone());
-            self.fleet.set_local_new_nodes(self.id, classes.collect());
+            fleet.set_local_new_nodes(self.id, classes.collect());
             let clones = self.unschedulable.clones();
             ctx.agenda.workloads(clones.flat_map(|chain| self.chains.clones_of(chain)));
         }
         for name in self.nodes.take_changed() {
             let node = self.nodes.local(&name, scheduler.names_mut());
-            self.fleet.set_local_node(self.id, &name, node);
+            fleet.set_local_node(self.id, &name, node);
         }
         self.report_stale = true;
     }
@@ -427,15 +422,8 @@ impl LocalCapacity {
         totals
     }
 
-    /// The nodes that the pods of a placed clone are assigned, by pod set; `None` where the scheduler chooses the nodes.
-    pub(crate) fn assigned_nodes(&self, id: WorkloadId) -> Vec<Option<TopologyAssignment>> {
-        let work = self.fleet.placed_work(id);
-        let given = work.into_iter().flat_map(|work| &work.assigned);
-        given.map(|one| index::status::on_hosts(&one.nodes)).collect()
-    }
-
     /// Counts the unbound pods of a clone that holds quota.
-    fn refresh_unbound(&mut self, key: &Key, inputs: &CapacityInputs<'_>) {
+    fn refresh_unbound(&mut self, key: &Key, inputs: &mut CapacityInputs<'_>) {
         let unbound = self.unbound_pods(key, inputs);
         let counted = unbound.as_ref().filter(|one| one.holds_quota);
         let record = inputs.workloads.get(key).and_then(|record| Some((record, record.id()?)));
@@ -444,7 +432,7 @@ impl LocalCapacity {
                 let placed = (id, work);
                 if self.placed.get(key) != Some(&placed) {
                     let (id, work) = placed.clone();
-                    self.fleet.place(id, self.id, work, record.started_at());
+                    inputs.fleet.place(id, self.id, work, record.started_at());
                     self.placed.insert(key.clone(), placed);
                 }
             }
@@ -454,7 +442,7 @@ impl LocalCapacity {
                 // stays.
                 let unreserved = |one: &TrackedWorkload| one.transitions().reservation().is_none();
                 if let Some((_, id)) = record.filter(|(one, _)| placed && unreserved(one)) {
-                    self.fleet.unplace(id);
+                    inputs.fleet.unplace(id);
                 }
             }
         }
@@ -476,7 +464,7 @@ impl LocalCapacity {
             true => self.nodes.taken_by(chain, inputs.scheduler.names_mut()),
             false => Vec::new(),
         };
-        self.fleet.set_bound(self.id, id, taken);
+        inputs.fleet.set_bound(self.id, id, taken);
     }
 
     /// Pods of a clone that are still to be bound; `None` if there are none.
@@ -522,30 +510,34 @@ impl LocalCapacity {
     }
 
     /// What is free beside clones, in classes by these labels at least.
-    fn free_classes(&self, keys: &[String], workloads: &Workloads) -> RemainingNodes {
+    fn free_classes(
+        &self,
+        keys: &[String],
+        (workloads, fleet): (&Workloads, &Fleet),
+    ) -> RemainingNodes {
         // Pending clones count as well: up to `asOf` the manager does not count a clone as in
         // flight (docs/reference/dispatch.md §2).
         let is_pending =
-            |key: &Key| workloads.id_of(key).is_some_and(|id| self.fleet.placed_on(id).is_none());
+            |key: &Key| workloads.id_of(key).is_some_and(|id| fleet.placed_on(id).is_none());
         let pending = self.unbound.iter().filter(|(key, _)| is_pending(key));
         let mut pending = pending.map(|(_, one)| one.work.as_ref()).peekable();
         if pending.peek().is_none() {
             let keys: Vec<Box<str>> = keys.iter().map(|key| key.as_str().into()).collect();
             return RemainingNodes {
-                classes: self.fleet.local_classes(self.id, &keys),
-                elastic: self.fleet.local_unused_new_nodes(self.id),
+                classes: fleet.local_classes(self.id, &keys),
+                elastic: fleet.local_unused_new_nodes(self.id),
             };
         }
         // Any label may decide where they fit.
-        let label_keys = self.fleet.local_label_keys(self.id).to_vec();
-        let classes = self.fleet.local_classes(self.id, &label_keys);
-        let elastic = self.fleet.local_unused_new_nodes(self.id);
+        let label_keys = fleet.local_label_keys(self.id).to_vec();
+        let classes = fleet.local_classes(self.id, &label_keys);
+        let elastic = fleet.local_unused_new_nodes(self.id);
         let known = CapacityReport { label_keys, classes, elastic, ..CapacityReport::default() };
         dispatch::free_capacity(&known, pending)
     }
 
     fn status(&mut self, keys: &[String], inputs: &mut ReportInputs<'_>) -> ClusterCapacityStatus {
-        let left = self.free_classes(keys, inputs.workloads);
+        let left = self.free_classes(keys, (inputs.workloads, inputs.fleet));
         let records = inputs.workloads.iter().map(|(_, record)| record);
         // The newest Workload may be deleted, and what an earlier report has counted must not count twice.
         let reported = self.report.as_ref().and_then(|one| one.object().status.as_of.parse().ok());
@@ -587,6 +579,13 @@ fn wanted_pods(key: &Key, inputs: &CapacityInputs<'_>) -> Option<i64> {
     let reclaimable = inputs.jobs.reclaimable_pods(key, record.object());
     let wanted = request.pod_sets.iter().map(|pods| pods.count - n_done(&reclaimable, &pods.name));
     Some(wanted.sum())
+}
+
+/// The nodes that the pods of a placed clone are assigned, by pod set; `None` where the scheduler chooses the nodes.
+pub(crate) fn assigned_nodes(fleet: &Fleet, id: WorkloadId) -> Vec<Option<TopologyAssignment>> {
+    let work = fleet.placed_work(id);
+    let given = work.into_iter().flat_map(|work| &work.assigned);
+    given.map(|one| index::status::on_hosts(&one.nodes)).collect()
 }
 
 /// The nodes that the admission of a clone assigns to a pod set.

@@ -11,7 +11,7 @@ use crds::{
     names::annotations::{FENCE, FENCE_RECORD},
     v1beta2::MultiKueueCluster,
 };
-use dispatch::FenceRecord;
+use dispatch::{FenceRecord, Fleet};
 use runtime::write::Write;
 use serde_json::json;
 
@@ -27,10 +27,10 @@ use crate::control::{
 impl FleetRegistry {
     /// Workers with leases: those that a policy asks them of, and those with a record, because their work needs them to run on. Of
     /// those without a MultiKueueCluster only the ones where work is recorded.
-    pub(crate) fn leased_clusters(&self, workloads: &Workloads) -> Vec<Box<str>> {
+    pub(crate) fn leased_clusters(&self, workloads: &Workloads, fleet: &Fleet) -> Vec<Box<str>> {
         let wanted = |name: &str| {
-            let id = self.fleet.find(name);
-            id.is_some_and(|id| self.fleet.lease_policy(id).is_some())
+            let id = fleet.find(name);
+            id.is_some_and(|id| fleet.lease_policy(id).is_some())
         };
         let all = self.names().filter(|name| self.is_registered(name));
         let leased = all.filter(|name| wanted(name) || self.fence_record(name).is_some());

@@ -1,8 +1,8 @@
-//! The fleet: registered worker clusters, sets of them, and the room that each has left.
+//! Registered worker clusters, sets of them, and the policies of dispatch to them.
 //!
 //! Inputs: MultiKueueClusters, MultiKueueConfigs, DispatchPolicies, AdmissionChecks; identities of clusters; connections and
-//! reports by way of the dispatch machine. Outputs: the [`Fleet`] that scheduling places on, the connections that are wanted,
-//! conditions `Active`, and the note of a cluster's identity.
+//! reports by way of the dispatch machine. Outputs: clusters and policies of the [`Fleet`] that scheduling places on and the
+//! composition owns, the connections that are wanted, conditions `Active`, and the note of a cluster's identity.
 //!
 //! | file | concept |
 //! |---|---|
@@ -65,7 +65,6 @@ use super::{
     context::Context,
     elastic_slices::extending,
     outbox::{Purpose, Subject, Ticket, Tracked, upsert},
-    time::signed_nanos,
     timers::{Agenda, Reevaluation},
     workloads::{WorkloadChange, Workloads},
 };
@@ -98,7 +97,6 @@ pub(crate) enum QuotaRequest<'a> {
 /// The registered worker clusters with their configurations and policies.
 #[derive(Debug, Default)]
 pub(crate) struct FleetRegistry {
-    fleet: Fleet,
     clusters: KeyMap<Box<str>, Tracked<MultiKueueCluster>>,
     configs: KeyMap<Box<str>, Arc<MultiKueueConfig>>,
     policies: KeyMap<Box<str>, Arc<DispatchPolicy>>,
@@ -116,18 +114,10 @@ pub(crate) struct FleetRegistry {
 
 impl FleetRegistry {
     /// Records whether a Workload asks for ExactlyOnce itself.
-    pub(crate) fn observe_guarantee(&mut self, change: &WorkloadChange) {
+    pub(crate) fn observe_guarantee(&mut self, change: &WorkloadChange, fleet: &mut Fleet) {
         if self.exactly_once_workloads.observe(change) {
-            self.fleet.set_wants_leases(self.exactly_once_workloads.any());
+            fleet.set_wants_leases(self.exactly_once_workloads.any());
         }
-    }
-
-    pub(crate) fn fleet(&self) -> &Fleet {
-        &self.fleet
-    }
-
-    pub(crate) fn fleet_mut(&mut self) -> &mut Fleet {
-        &mut self.fleet
     }
 
     /// Records a MultiKueueCluster. `reached` says whether its worker is connected and listed. Returns whether the choice of clusters may
@@ -137,7 +127,7 @@ impl FleetRegistry {
         name: &str,
         object: Option<Arc<MultiKueueCluster>>,
         reached: bool,
-        ctx: &mut Context,
+        (fleet, ctx): (&mut Fleet, &mut Context),
     ) -> bool {
         let (was_known, was_registered) =
             (self.clusters.get(name).is_some(), self.is_registered(name));
@@ -145,12 +135,12 @@ impl FleetRegistry {
         if let Some(object) = &object {
             self.connections.registration_observed(name, object);
         }
-        let id = self.fleet.cluster(name);
+        let id = fleet.cluster(name);
         let labels = object.as_ref().and_then(|object| object.metadata.labels.clone());
         let labels = labels.unwrap_or_default().into_iter();
         let labels = labels.map(|(key, value)| (key.into(), value.into())).collect();
         // Those that the fleet has, not those of the last object: an answer to a write may have brought new ones.
-        let relabelled = self.fleet.set_labels(id, labels);
+        let relabelled = fleet.set_labels(id, labels);
         ctx.measurements.push(measured(name, object.as_deref()));
         self.note_record(name, object.as_deref());
         self.drains.observe(name, object.as_ref(), ctx);
@@ -163,11 +153,11 @@ impl FleetRegistry {
             self.connections.set_registered(name, registered, ctx.now);
         }
         // Whether it takes work follows from the registration as well.
-        self.set_reached(name, reached);
+        self.set_reached(name, reached, fleet);
         let is_known = self.clusters.get(name).is_some();
         let changed = relabelled || (was_known, was_registered) != (is_known, registered);
         match changed {
-            true => self.configure(&mut ctx.agenda),
+            true => self.configure(fleet, &mut ctx.agenda),
             // Another client may have written the condition.
             false => ctx.agenda.now(Reevaluation::Cluster(name.into())),
         }
@@ -198,7 +188,6 @@ impl FleetRegistry {
 
     /// The clock jumped: what lasts goes on.
     pub(crate) fn clock_jumped(&mut self, by: SignedDuration) {
-        self.fleet.clock_jumped(signed_nanos(by));
         self.connections.clock_jumped(by);
     }
 
@@ -240,7 +229,7 @@ impl FleetRegistry {
         &mut self,
         name: Box<str>,
         object: Option<Arc<MultiKueueConfig>>,
-        agenda: &mut Agenda,
+        (fleet, agenda): (&mut Fleet, &mut Agenda),
     ) {
         match object {
             Some(object) => {
@@ -248,11 +237,11 @@ impl FleetRegistry {
             }
             None => {
                 self.configs.remove(&name);
-                self.fleet.set_config(&name, None);
+                fleet.set_config(&name, None);
                 self.statuses.note_config(&name);
             }
         }
-        self.configure(agenda);
+        self.configure(fleet, agenda);
     }
 
     /// Records a DispatchPolicy.
@@ -260,13 +249,13 @@ impl FleetRegistry {
         &mut self,
         name: Box<str>,
         object: Option<Arc<DispatchPolicy>>,
-        agenda: &mut Agenda,
+        (fleet, agenda): (&mut Fleet, &mut Agenda),
     ) {
         match object {
             Some(object) => self.policies.insert(name, object),
             None => self.policies.remove(&name),
         };
-        self.configure(agenda);
+        self.configure(fleet, agenda);
     }
 
     /// Records an AdmissionCheck. Returns the newest known one: the answer to a write may be ahead of the watch.
@@ -287,10 +276,10 @@ impl FleetRegistry {
     }
 
     /// A worker is connected and listed, or not. Without its MultiKueueCluster it gets nothing new.
-    pub(crate) fn set_reached(&mut self, name: &str, reached: bool) {
-        let id = self.fleet.cluster(name);
+    pub(crate) fn set_reached(&self, name: &str, reached: bool, fleet: &mut Fleet) {
+        let id = fleet.cluster(name);
         let takes_work = reached && self.is_registered(name);
-        self.fleet.set_connected(id, takes_work);
+        fleet.set_connected(id, takes_work);
     }
 
     /// Whether there is a MultiKueueCluster of this name that is not being deleted.
@@ -358,7 +347,11 @@ impl FleetRegistry {
     }
 
     /// What the MultiKueue check of a ClusterQueue asks for its quota. Clusters that are not registered are left out.
-    pub(crate) fn quota_request(&self, spec: &ClusterQueueSpec) -> QuotaRequest<'_> {
+    pub(crate) fn quota_request<'a>(
+        &'a self,
+        spec: &ClusterQueueSpec,
+        fleet: &'a Fleet,
+    ) -> QuotaRequest<'a> {
         let rules = spec.admission_checks_strategy.iter().flat_map(|one| &one.admission_checks);
         let checks =
             rules.filter_map(|rule| Some(&self.checks.get(rule.name.as_str())?.object().spec));
@@ -371,7 +364,7 @@ impl FleetRegistry {
             Some((config, object))
                 if object.spec.quota_management.as_deref() == Some(AUTOMATED) =>
             {
-                let clusters = self.fleet.clusters_of(config);
+                let clusters = fleet.clusters_of(config);
                 let clusters = clusters.filter(|name| self.is_registered(name)).collect();
                 QuotaRequest::Requested { config, clusters }
             }
@@ -444,18 +437,21 @@ impl FleetRegistry {
     }
 
     /// Begins and ends drains by annotations. Returns whether any did, or has another deadline.
-    pub(crate) fn advance_drains(&mut self, now: Timestamp, agenda: &mut Agenda) -> bool {
+    pub(crate) fn advance_drains(
+        &mut self,
+        now: Timestamp,
+        (fleet, agenda): (&mut Fleet, &mut Agenda),
+    ) -> bool {
         let changed = self.drains.advance(now, agenda);
         if changed {
-            self.configure(agenda);
+            self.configure(fleet, agenda);
         }
         changed
     }
 
     /// Sets every MultiKueueConfig of the fleet: the clusters that it lists, those that its policy selects, and the policy.
-    fn configure(&mut self, agenda: &mut Agenda) {
-        let Self { clusters, fleet, configs, policies, drains, configs_changed, statuses, .. } =
-            self;
+    fn configure(&mut self, fleet: &mut Fleet, agenda: &mut Agenda) {
+        let Self { clusters, configs, policies, drains, configs_changed, statuses, .. } = self;
         for (name, config) in &*configs {
             let policy = policy_of(config, policies);
             let selector = policy.and_then(|policy| policy.spec.cluster_selector.as_ref());

@@ -14,6 +14,7 @@ use crds::{
     names::{MULTI_KUEUE_CONTROLLER, conditions::ACTIVE},
     v1beta2::{ClusterQueueSpec, MultiKueueCluster},
 };
+use dispatch::Fleet;
 use provisioning::active::parameters_name;
 
 use super::FleetRegistry;
@@ -131,8 +132,8 @@ impl FleetRegistry {
     }
 
     /// Measures the conditions of workers that are others than before.
-    pub(crate) fn measure_statuses(&mut self) -> Vec<Measurement> {
-        let due = self.due_statuses();
+    pub(crate) fn measure_statuses(&mut self, fleet: &Fleet) -> Vec<Measurement> {
+        let due = self.due_statuses(fleet);
         self.statuses.changes = StatusChanges::default();
         let mut measured = Vec::new();
         for (queue, scope) in due {
@@ -141,7 +142,7 @@ impl FleetRegistry {
                 (name, status)
             };
             let now = match scope {
-                StatusScope::All => self.statuses_for(&queue),
+                StatusScope::All => self.statuses_for(&queue, fleet),
                 StatusScope::Of(clusters) => clusters.into_iter().map(with_status).collect(),
             };
             let shown =
@@ -152,7 +153,7 @@ impl FleetRegistry {
     }
 
     /// What the changes since the last measurement concern, by ClusterQueue.
-    pub(crate) fn due_statuses(&self) -> Vec<(Box<str>, StatusScope)> {
+    pub(crate) fn due_statuses(&self, fleet: &Fleet) -> Vec<(Box<str>, StatusScope)> {
         let WorkerStatuses { checks, changes, .. } = &self.statuses;
         let all = changes.queues.iter().map(|queue| (queue.clone(), StatusScope::All));
         let mut due: Vec<_> = all.collect();
@@ -161,7 +162,7 @@ impl FleetRegistry {
             return due;
         }
         let leading: Vec<(&str, BTreeSet<&str>)> =
-            changes.clusters.iter().map(|one| (&**one, self.configs_with(one))).collect();
+            changes.clusters.iter().map(|one| (&**one, self.configs_with(one, fleet))).collect();
         let others = checks.iter().filter(|(queue, _)| !changes.queues.contains(*queue));
         due.extend(others.filter_map(|(queue, checks)| {
             Some((queue.clone(), self.changed_scope(checks, &leading)?))
@@ -189,18 +190,18 @@ impl FleetRegistry {
         (!some.is_empty()).then_some(StatusScope::Of(some))
     }
 
-    fn configs_with(&self, cluster: &str) -> BTreeSet<&str> {
-        let id = self.fleet.find(cluster);
-        let has = |config: &&str| id.is_some_and(|id| self.fleet.is_configured(config, id));
+    fn configs_with(&self, cluster: &str, fleet: &Fleet) -> BTreeSet<&str> {
+        let id = fleet.find(cluster);
+        let has = |config: &&str| id.is_some_and(|id| fleet.is_configured(config, id));
         self.configs.keys().map(|config| &**config).filter(has).collect()
     }
 
     /// The conditions of the workers that the checks of a ClusterQueue lead to, as far as their MultiKueueClusters exist; `None` for those
     /// that they led to before.
-    fn statuses_for(&self, queue: &str) -> Vec<(Box<str>, Option<&'static str>)> {
+    fn statuses_for(&self, queue: &str, fleet: &Fleet) -> Vec<(Box<str>, Option<&'static str>)> {
         let checks = self.statuses.checks.get(queue).into_iter().flatten();
         let configs = checks.filter_map(|check| self.config_of_check(check));
-        let clusters = configs.flat_map(|config| self.fleet.clusters_of(config));
+        let clusters = configs.flat_map(|config| fleet.clusters_of(config));
         let status = |name: &str| Some((name.into(), self.active_status_of(name)?));
         let now: StatusesOfQueue = clusters.filter_map(status).collect();
         let gone = self.statuses.gone(queue, &now).into_iter().map(|name| (name, None));

@@ -6,6 +6,7 @@ use std::{
 };
 
 use crds::v1beta2::{MultiKueueCluster, Workload};
+use dispatch::Fleet;
 use engine::ids::WorkloadId;
 use index::{finished_run, run_time_group};
 use jiff::{SignedDuration, Timestamp};
@@ -22,7 +23,7 @@ use crate::control::{
     quota_automation::{KnownWorkers, QuotaAutomation},
     scheduling::{ChangesNodes, DispatchedEntryOf},
     start_failure::PodStarts,
-    time::engine_time,
+    time::{engine_time, signed_nanos},
     timers::Reevaluation,
     topology::NodesAndPods,
     workloads::{WorkloadChange, WorkloadCommand, WorkloadPhase},
@@ -32,6 +33,8 @@ use crate::control::{
 #[derive(Debug)]
 pub(in crate::control) struct Dispatching {
     pub(in crate::control) registry: FleetRegistry,
+    /// What placement decides on.
+    pub(in crate::control) fleet: Fleet,
     pub(in crate::control) multikueue: Option<MultiKueueDispatch>,
     /// Moves of queued work.
     pub(in crate::control) rebalancing: Rebalancing,
@@ -50,13 +53,13 @@ impl Dispatching {
             return false;
         };
         let Core { ctx, scheduler, workloads, jobs, .. } = core;
-        let registry = &mut self.registry;
+        let (registry, fleet) = (&mut self.registry, &mut self.fleet);
         match input {
             WorkerInput::Connection(connection) => {
                 if let Some(quotas) = &mut self.quotas {
                     quotas.connection_changed(name);
                 }
-                if multikueue.connection_changed(name, connection, registry, ctx) {
+                if multikueue.connection_changed(name, connection, (registry, fleet), ctx) {
                     self.changed_workers.insert(name.into());
                 }
             }
@@ -72,14 +75,14 @@ impl Dispatching {
             }
             WorkerInput::Workload(change) => {
                 let listed = change.is_list();
-                multikueue.clones_changed(name, change, (workloads, registry), ctx);
+                multikueue.clones_changed(name, change, (workloads, registry, fleet), ctx);
                 // A list shows what no watch has reported: many copies may be unknown at once
                 // (docs/reference/dispatch.md §9).
                 return listed;
             }
             WorkerInput::Job(kind, change) => {
                 let listed = change.is_list();
-                multikueue.jobs_changed(name, (&kind, change), (jobs, registry), ctx);
+                multikueue.jobs_changed(name, (&kind, change), (jobs, registry, fleet), ctx);
                 return listed;
             }
             WorkerInput::Lease(change) => multikueue.leases_changed(name, change, ctx),
@@ -94,7 +97,7 @@ impl Dispatching {
                 }
             }
             WorkerInput::Capacity(change) => {
-                multikueue.report_changed(name, change, (scheduler, registry), ctx);
+                multikueue.report_changed(name, change, (scheduler, registry, fleet), ctx);
             }
         }
         false
@@ -145,6 +148,7 @@ impl Dispatching {
     /// The clock jumped: what lasts goes on.
     pub(super) fn clock_jumped(&mut self, by: SignedDuration) {
         self.registry.clock_jumped(by);
+        self.fleet.clock_jumped(signed_nanos(by));
         if let Some(multikueue) = &mut self.multikueue {
             multikueue.clock_jumped(by);
         }
@@ -162,7 +166,8 @@ impl Dispatching {
     ) {
         let ctx = &mut core.ctx;
         let reached = self.multikueue.as_ref().is_some_and(|one| one.is_reached(&key.name));
-        let changed = self.registry.observe_cluster(&key.name, object, reached, ctx);
+        let changed =
+            self.registry.observe_cluster(&key.name, object, reached, (&mut self.fleet, ctx));
         if let Some(multikueue) = &mut self.multikueue {
             let lost = self.registry.not_active_since(&key.name);
             let annotated = self.registry.is_cleanup_confirmed(&key.name);
@@ -189,15 +194,15 @@ impl Dispatching {
             return;
         };
         let Core { ctx, scheduler, workloads, jobs, .. } = core;
-        let registry = &mut self.registry;
+        let (registry, fleet) = (&self.registry, &mut self.fleet);
         if *subject == Subject::Capacity {
-            return multikueue.label_keys_answered(ticket, answer, (scheduler, registry), ctx);
+            return multikueue.label_keys_answered(ticket, answer, (scheduler, fleet), ctx);
         }
         if *subject == Subject::Lease {
             return multikueue.lease_answered(ticket, answer);
         }
         let flavors = queues.flavors();
-        let mut inputs = DispatchInputs { workloads, jobs, registry, scheduler, flavors };
+        let mut inputs = DispatchInputs { workloads, jobs, registry, fleet, scheduler, flavors };
         multikueue.answered(ticket, answer, &mut inputs, ctx);
     }
 
@@ -229,20 +234,19 @@ impl Dispatching {
         let (Some(multikueue), Some(record)) = (&self.multikueue, workloads.get(key)) else {
             return;
         };
-        let (registry, flavors) = (&mut self.registry, queues.flavors());
-        let mut inputs = DispatchInputs { workloads, jobs, registry, scheduler, flavors };
+        let (registry, fleet, flavors) = (&self.registry, &mut self.fleet, queues.flavors());
+        let mut inputs = DispatchInputs { workloads, jobs, registry, fleet, scheduler, flavors };
         multikueue.recover_placement(record, &mut inputs);
     }
 
     /// A finished or deleted Workload takes no room any more once its worker's report shows it.
     pub(super) fn end_placement(&mut self, key: &Key, id: WorkloadId) {
         let multikueue = self.multikueue.as_ref();
-        let finished = multikueue.and_then(|one| one.finished_at(key, id, &self.registry));
-        let fleet = self.registry.fleet_mut();
+        let finished = multikueue.and_then(|one| one.finished_at(key, id, &self.fleet));
         if let Some(version) = finished {
-            fleet.workload_ended(id, version);
+            self.fleet.workload_ended(id, version);
         }
-        fleet.workload_removed(id);
+        self.fleet.workload_removed(id);
     }
 
     /// Learns from a Workload that has finished how long others of its origin run. After a restart the finished Workloads of the
@@ -258,7 +262,7 @@ impl Dispatching {
         };
         if let Some(run) = finished_run(workload) {
             let (group, end) = (run_time_group(workload), engine_time(run.end));
-            self.registry.fleet_mut().record_run_time(&group, run.nanos, end);
+            self.fleet.record_run_time(&group, run.nanos, end);
         }
     }
 
@@ -266,7 +270,7 @@ impl Dispatching {
     pub(super) fn workload_changed(&mut self, change: &WorkloadChange, core: &mut Core) {
         if let Some(multikueue) = &mut self.multikueue {
             multikueue.workload_changed(change, &core.jobs, &mut core.ctx);
-            self.registry.observe_guarantee(change);
+            self.registry.observe_guarantee(change, &mut self.fleet);
         }
     }
 
@@ -287,8 +291,8 @@ impl Dispatching {
             return;
         };
         let Core { ctx, scheduler, workloads, jobs, .. } = core;
-        let (registry, flavors) = (&mut self.registry, queues.flavors());
-        let inputs = DispatchInputs { workloads, jobs, registry, scheduler, flavors };
+        let (registry, fleet, flavors) = (&self.registry, &mut self.fleet, queues.flavors());
+        let inputs = DispatchInputs { workloads, jobs, registry, fleet, scheduler, flavors };
         for effect in multikueue.evaluate(key, inputs, ctx) {
             match effect {
                 DispatchEffect::Propose(transition) => {
@@ -323,7 +327,7 @@ impl Dispatching {
         let changes_nodes =
             |key: &Key, workload: &Workload| topologies.charges_pods_of(key, workload);
         let rules = (work_of, &changes_nodes as ChangesNodes<'_>);
-        let run = scheduler.run_cycles(self.registry.fleet_mut(), workloads, rules, ctx);
+        let run = scheduler.run_cycles(&mut self.fleet, workloads, rules, ctx);
         if let Some(multikueue) = &mut self.multikueue {
             run.reserved.iter().for_each(|key| multikueue.reserved(key, ctx.now));
         }
@@ -336,8 +340,8 @@ impl Dispatching {
             return false;
         };
         let Core { ctx, scheduler, workloads, jobs, .. } = core;
-        let (registry, flavors) = (&mut self.registry, queues.flavors());
-        let mut inputs = DispatchInputs { workloads, jobs, registry, scheduler, flavors };
+        let (registry, fleet, flavors) = (&self.registry, &mut self.fleet, queues.flavors());
+        let mut inputs = DispatchInputs { workloads, jobs, registry, fleet, scheduler, flavors };
         multikueue.rebalance(&mut self.rebalancing, &mut inputs, ctx)
     }
 
@@ -346,7 +350,7 @@ impl Dispatching {
         let Some(multikueue) = &mut self.multikueue else {
             return;
         };
-        let hub = (&mut self.registry, &core.workloads);
+        let hub = (&mut self.registry, &mut self.fleet, &core.workloads);
         let changed = multikueue.keep_leases(hub, &mut core.ctx);
         if !changed.is_empty() {
             for name in &changed {
@@ -365,7 +369,7 @@ impl Dispatching {
         };
         let Core { ctx, scheduler, workloads, jobs, .. } = core;
         let writes = ctx.outbox.writes();
-        let hub = (&*workloads, &*scheduler, self.registry.fleet());
+        let hub = (&*workloads, &*scheduler, &self.fleet);
         let concerned = multikueue.concerned_by(&workers, hub, writes);
         ctx.agenda.workloads(concerned);
         ctx.agenda.workloads(jobs.orphaned_workloads().cloned());
@@ -380,14 +384,14 @@ impl Dispatching {
         }
         // A drain that begins or ends asks for more.
         let clusters = clusters.clone();
-        if self.registry.advance_drains(core.ctx.now, &mut core.ctx.agenda) {
+        if self.registry.advance_drains(core.ctx.now, (&mut self.fleet, &mut core.ctx.agenda)) {
             core.evaluate_all_workloads();
             core.scheduler.request_cycle();
         }
         if let Some(multikueue) = &self.multikueue {
-            multikueue.age_reports(&clusters, &mut self.registry, &mut core.ctx);
+            multikueue.age_reports(&clusters, (&self.registry, &mut self.fleet), &mut core.ctx);
             // The same fleet gives them no further cluster. The end of an exclusion is on the agenda of the Workload.
-            let n_changes = self.registry.fleet().n_changes();
+            let n_changes = self.fleet.n_changes();
             if std::mem::replace(&mut self.n_changes_raced, n_changes) != n_changes {
                 core.ctx.agenda.workloads(multikueue.await_clusters().cloned());
             }
@@ -414,7 +418,7 @@ impl Dispatching {
         let active = |name: &str, now, annotated| multikueue.active_condition(name, now, annotated);
         let ends_confirmation = |name: &str| multikueue.ends_confirmation(name);
         self.registry.write_conditions((active, ends_confirmation), &mut core.ctx);
-        core.ctx.measurements.extend(self.registry.measure_statuses());
+        core.ctx.measurements.extend(self.registry.measure_statuses(&self.fleet));
         multikueue.request_label_keys(queues.flavors(), &mut core.ctx);
     }
 
@@ -426,9 +430,10 @@ impl Dispatching {
         if !quotas.begin(&mut core.ctx) {
             return;
         }
-        let (registry, workloads, now) = (&self.registry, &core.workloads, core.ctx.now);
+        let (registry, fleet) = (&self.registry, &self.fleet);
+        let (workloads, now) = (&core.workloads, core.ctx.now);
         let presence =
-            |config: &str, worker: &str| multikueue.presence((config, worker), registry, now);
+            |config: &str, worker: &str| multikueue.presence((config, worker), fleet, now);
         let mut working: BTreeMap<Box<str>, bool> = BTreeMap::new();
         let mut has_work = |worker: &str| {
             *working.entry(worker.into()).or_insert_with(|| records_work(workloads, worker))
@@ -437,7 +442,7 @@ impl Dispatching {
         let hub = queues.hub_queues();
         let decided: Vec<_> = hub
             .map(|queue| {
-                let inputs = (registry, queues.flavors());
+                let inputs = (registry, fleet, queues.flavors());
                 let quota = quotas.evaluate(&queue, inputs, &mut known, &mut core.ctx);
                 (Box::from(queue.name), quota)
             })

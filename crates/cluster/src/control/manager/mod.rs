@@ -30,6 +30,7 @@ use crds::{
         ProvisioningRequestConfig, Workload, WorkloadPriorityClass,
     },
 };
+use dispatch::Fleet;
 use index::Index;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::{
@@ -115,6 +116,7 @@ impl ManagerControl {
             integrations: UnavailableIntegrations::new(settings.namespace),
             dispatching: Dispatching {
                 registry: FleetRegistry::default(),
+                fleet: Fleet::default(),
                 rebalancing: Rebalancing::default(),
                 changed_workers: BTreeSet::new(),
                 n_changes_raced: 0,
@@ -473,21 +475,17 @@ impl ManagerControl {
     }
 
     fn multikueue_config(&mut self, key: &Key, object: Option<Arc<MultiKueueConfig>>) {
-        self.dispatching.registry.observe_config(
-            (*key.name).into(),
-            object,
-            &mut self.core.ctx.agenda,
-        );
+        let Dispatching { registry, fleet, .. } = &mut self.dispatching;
+        let parts = (fleet, &mut self.core.ctx.agenda);
+        registry.observe_config((*key.name).into(), object, parts);
         // No event of the engine says that a cluster was added, which may have room for inadmissible Workloads.
         self.core.scheduler.request_cycle();
     }
 
     fn dispatch_policy(&mut self, key: &Key, object: Option<Arc<DispatchPolicy>>) {
-        self.dispatching.registry.observe_policy(
-            (*key.name).into(),
-            object,
-            &mut self.core.ctx.agenda,
-        );
+        let Dispatching { registry, fleet, .. } = &mut self.dispatching;
+        let parts = (fleet, &mut self.core.ctx.agenda);
+        registry.observe_policy((*key.name).into(), object, parts);
         // Deadlines of losses and drains may be others now.
         self.core.evaluate_all_workloads();
         self.core.scheduler.request_cycle();

@@ -43,7 +43,7 @@ impl ManagerControl {
             let variant = self.concurrent_admission.evaluate(key, &mut self.core);
             // Copies first: their transitions go out in the status write that follows.
             self.dispatching.evaluate_copies(key, &mut self.core, &self.queues);
-            if self.core.prepare_workload(key, self.dispatching.registry.fleet_mut()) {
+            if self.core.prepare_workload(key, &mut self.dispatching.fleet) {
                 self.evaluate_workload(key, variant);
             }
         }
@@ -82,7 +82,7 @@ impl ManagerControl {
             ..StatusInputs::default()
         };
         // The queues have counted the reservation that the engine takes back. No change of an object marks them.
-        if self.core.evaluate_workload(key, inputs, self.dispatching.registry.fleet_mut()) {
+        if self.core.evaluate_workload(key, inputs, &mut self.dispatching.fleet) {
             self.queues.mark(key, &workload, &mut self.core.ctx.agenda);
         }
     }

@@ -35,7 +35,7 @@ impl ManagerControl {
     pub(super) fn route(&mut self, change: &WorkloadChange) {
         // The new spec may need other room, so the next cycle places it again.
         if let Some(id) = change.id.filter(|_| change.voids_reservation) {
-            self.dispatching.registry.fleet_mut().unplace(id);
+            self.dispatching.fleet.unplace(id);
         }
         self.dispatching.learn_run_time(change);
         if let Some(id) = self.core.workload_changed(change) {

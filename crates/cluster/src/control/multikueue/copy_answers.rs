@@ -280,7 +280,7 @@ impl CopyAnswer<'_> {
         let clone = self.worker.clones.get(workload);
         let id = inputs.workloads.id_of(workload);
         if let (Some(id), Some(clone)) = (id, clone) {
-            inputs.registry.fleet_mut().clone_created(id, clone.version());
+            inputs.fleet.clone_created(id, clone.version());
         }
     }
 }

@@ -6,19 +6,19 @@
 
 use ::jobs::{JobObject, reconcile::reclaimable_pods_of_copy};
 use dispatch::{
-    CopyHistory,
+    CopyHistory, Fleet,
     workload::{DispatchCheckState, LocalWorkload, RemoteConnection, RemoteCopy, RemoteJob},
 };
 
 use super::{
     dispatch_effect::DispatchEffect, evaluated_workload::EvaluatedWorkload, worker::Worker,
 };
-use crate::control::{fleet::FleetRegistry, job_key::JobKey};
+use crate::control::job_key::JobKey;
 
 /// The reclaimable pods of a Workload, when the hub's Job shows the status that they follow from.
 pub(super) fn reclaim(
     workload: EvaluatedWorkload<'_>,
-    registry: &FleetRegistry,
+    fleet: &Fleet,
     hub: &LocalWorkload,
     copies: &[RemoteCopy],
 ) -> Option<DispatchEffect> {
@@ -29,7 +29,7 @@ pub(super) fn reclaim(
         && recorded.connection == RemoteConnection::Connected
         && !recorded.missing_job
         && recorded.jobs.iter().all(|job| is_present(job, hub));
-    let worker = workload.worker(recorded.cluster, registry).filter(|_| follows)?;
+    let worker = workload.worker(recorded.cluster, fleet).filter(|_| follows)?;
     let record = workload.record()?;
     let pods = workload.hub_jobs().into_iter().find_map(|(key, job)| {
         let copy = own_copy(workload, key, worker)?;

@@ -3,7 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ::jobs::JobObject;
-use dispatch::workload::{DispatchCheckState, LocalWorkload, RemoteCopy};
+use dispatch::{
+    Fleet,
+    workload::{DispatchCheckState, LocalWorkload, RemoteCopy},
+};
 use engine::ids::ClusterId;
 use jiff::Timestamp;
 
@@ -15,14 +18,14 @@ use super::{
     view::{CopyInputs, copy_view, expected_spec, unknown_cluster},
     worker::Worker,
 };
-use crate::control::{fleet::FleetRegistry, job_key::JobKey, outbox::Writes};
+use crate::control::{job_key::JobKey, outbox::Writes};
 
 /// What copies are read by.
 #[derive(Clone, Copy)]
 pub(super) struct CopyViews<'e> {
     pub(super) workload: EvaluatedWorkload<'e>,
     pub(super) leases: &'e LeasedDispatch<'e>,
-    pub(super) registry: &'e FleetRegistry,
+    pub(super) fleet: &'e Fleet,
     pub(super) writes: &'e Writes,
     /// `workerLostTimeout`, in nanoseconds.
     pub(super) lost_after: i64,
@@ -38,7 +41,7 @@ impl<'e> CopyViews<'e> {
         // A worker that was down before this process began times out as well
         // (docs/reference/multikueue.md §2.8).
         let unknown = chosen.difference(&known).map(|cluster| {
-            let name = self.registry.fleet().name(*cluster);
+            let name = self.fleet.name(*cluster);
             let since = self.lost_since(name).unwrap_or(self.now);
             let lease = self.leases.of_worker(name).lease;
             RemoteCopy { lease, ..unknown_cluster(*cluster, since) }
@@ -81,7 +84,7 @@ impl<'e> CopyViews<'e> {
 
     /// Workers that have, or may get, anything of the Workload, in the order of names.
     fn concerned(self, chosen: &BTreeSet<ClusterId>) -> Vec<&'e Worker> {
-        let chosen = chosen.iter().filter_map(|id| self.workload.worker(*id, self.registry));
+        let chosen = chosen.iter().filter_map(|id| self.workload.worker(*id, self.fleet));
         let holders = self.workload.workers.concerned(self.workload.key, self.writes);
         let workers = holders.map(|(_, worker)| worker).chain(chosen);
         let by_name: BTreeMap<&str, &Worker> =
@@ -92,7 +95,7 @@ impl<'e> CopyViews<'e> {
     fn copy(self, worker: &Worker, inputs: &CopyInputs<'_>) -> RemoteCopy {
         let leases = self.leases.of_worker(worker.name());
         let lost_since = self.lost_since(worker.name());
-        let annotated = self.registry.is_cleanup_confirmed(worker.name());
+        let annotated = self.workload.registry.is_cleanup_confirmed(worker.name());
         RemoteCopy {
             cleanup_confirmed: worker.breaker.is_confirmed(annotated),
             ..copy_view((worker, lost_since, &leases), self.workload.key, inputs)
@@ -106,7 +109,7 @@ impl<'e> CopyViews<'e> {
     /// The clusters that may have a copy for all that the Workload says: the nominated and the recorded one. With a Ready check and no
     /// recorded cluster it may be any of its configuration, also one that is not listed yet.
     fn chosen_clusters(self, hub: &LocalWorkload) -> BTreeSet<ClusterId> {
-        let fleet = self.registry.fleet();
+        let fleet = self.fleet;
         let is_unrecorded =
             hub.check == DispatchCheckState::Ready && hub.recorded_cluster.is_none();
         let config = self.workload.multikueue_config().filter(|_| is_unrecorded);

@@ -1,6 +1,7 @@
 //! What decides about dispatch beside the copies.
 
 use ::jobs::pod_sets_info::FlavorsByName;
+use dispatch::Fleet;
 
 use crate::control::{
     fleet::FleetRegistry, jobs::Jobs, scheduling::Scheduler, workloads::Workloads,
@@ -10,7 +11,8 @@ use crate::control::{
 pub(crate) struct DispatchInputs<'a> {
     pub(crate) workloads: &'a Workloads,
     pub(crate) jobs: &'a Jobs,
-    pub(crate) registry: &'a mut FleetRegistry,
+    pub(crate) registry: &'a FleetRegistry,
+    pub(crate) fleet: &'a mut Fleet,
     pub(crate) scheduler: &'a Scheduler,
     pub(crate) flavors: &'a FlavorsByName,
 }

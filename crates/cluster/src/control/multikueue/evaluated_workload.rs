@@ -30,6 +30,7 @@ pub(super) struct EvaluatedWorkload<'a> {
     pub(super) key: &'a Key,
     pub(super) config: &'a DispatchConfig,
     pub(super) workers: &'a WorkerClusters,
+    pub(super) registry: &'a FleetRegistry,
     pub(super) incarnation: &'a HubIncarnation,
     pub(super) departed: &'a DepartedWorkloads,
     pub(super) workloads: &'a Workloads,
@@ -75,8 +76,8 @@ impl<'a> EvaluatedWorkload<'a> {
         SliceHeirs { workloads: self.workloads, jobs: self.jobs }
     }
 
-    pub(super) fn worker(self, cluster: ClusterId, registry: &FleetRegistry) -> Option<&'a Worker> {
-        self.workers.get(cluster, registry)
+    pub(super) fn worker(self, cluster: ClusterId, fleet: &Fleet) -> Option<&'a Worker> {
+        self.workers.get(cluster, fleet)
     }
 
     /// What identifies a copy of this epoch.
@@ -94,9 +95,9 @@ impl<'a> EvaluatedWorkload<'a> {
     }
 
     /// Whether copies of a Workload that the hub does not have must stay.
-    pub(super) fn breaker_holds(self, key: &Key, registry: &FleetRegistry, ctx: &Context) -> bool {
+    pub(super) fn breaker_holds(self, key: &Key, ctx: &Context) -> bool {
         let history = (self.incarnation, self.departed_uid(key));
-        breaker_holds(self.workers, key, history, registry, ctx)
+        breaker_holds(self.workers, key, history, self.registry, ctx)
     }
 
     /// Whether clusters without reports race beside those that report.

@@ -4,9 +4,12 @@
 use std::collections::BTreeSet;
 
 use ::jobs::elastic_copies::is_of_elastic_job;
-use dispatch::workload::{
-    self as dispatch_workload, DispatchStep, DispatchTimeouts, LocalWorkload, RemoteCopy,
-    RetryReason,
+use dispatch::{
+    Fleet,
+    workload::{
+        self as dispatch_workload, DispatchStep, DispatchTimeouts, LocalWorkload, RemoteCopy,
+        RetryReason,
+    },
 };
 use engine::{Time, ids::ClusterId};
 
@@ -37,7 +40,6 @@ use super::{
 };
 use crate::control::{
     context::Context,
-    fleet::FleetRegistry,
     time::{engine_time, timestamp},
     timers::Reevaluation,
     workloads::{CheckRetry, NominationChange, Transition},
@@ -54,7 +56,7 @@ pub(super) struct DispatchEvaluation<'a> {
     pub(super) workload: EvaluatedWorkload<'a>,
     pub(super) leases: LeasedDispatch<'a>,
     pub(super) state: &'a mut DispatchState,
-    pub(super) registry: &'a mut FleetRegistry,
+    pub(super) fleet: &'a mut Fleet,
     pub(super) ctx: &'a mut Context,
 }
 
@@ -84,23 +86,19 @@ impl<'a> DispatchEvaluation<'a> {
         }
         // A hub that was restored from a backup must not delete running work
         // (docs/reference/dispatch.md §9).
-        if !hub.exists && workload.breaker_holds(workload.key, self.registry, self.ctx) {
+        if !hub.exists && workload.breaker_holds(workload.key, self.ctx) {
             return Vec::new();
         }
-        shrink_placement(workload, self.registry);
+        shrink_placement(workload, self.fleet);
         let timeouts = self.timeouts();
         let mut copies = self.copies(&hub, timeouts.worker_lost_timeout);
         self.complete(&mut hub, &mut copies);
         let steps = dispatch_workload::decide(&hub, &copies, &timeouts, engine_time(self.ctx.now));
         tracing::trace!(workload = %workload.key, ?hub, ?copies, ?steps, "dispatch");
-        let message = self.leases.fence_message(
-            (workload, self.registry.fleet()),
-            &hub,
-            check.as_deref(),
-            self.ctx,
-        );
+        let message =
+            self.leases.fence_message((workload, &*self.fleet), &hub, check.as_deref(), self.ctx);
         let message = message.map(DispatchEffect::Propose);
-        let reclaim = reclaim(workload, self.registry, &hub, &copies);
+        let reclaim = reclaim(workload, self.fleet, &hub, &copies);
         let racing = hub.race.as_deref();
         let effects = steps.into_iter().filter_map(|step| self.take_step(step, racing));
         effects.chain(reclaim).chain(message).collect()
@@ -117,7 +115,7 @@ impl<'a> DispatchEvaluation<'a> {
         let views = CopyViews {
             workload: self.workload,
             leases: &self.leases,
-            registry: self.registry,
+            fleet: self.fleet,
             writes: self.ctx.outbox.writes(),
             lost_after,
             now: self.ctx.now,
@@ -128,12 +126,12 @@ impl<'a> DispatchEvaluation<'a> {
     /// Adds what the parts of an evaluation say to the input of the state machine.
     fn complete(&mut self, hub: &mut LocalWorkload, copies: &mut [RemoteCopy]) {
         let (workload, now) = (self.workload, self.ctx.now);
-        let from = (workload, &*self.registry);
+        let from = (workload, &*self.fleet);
         self.leases.apply_guarantee(from, (hub, copies), &mut self.state.former, self.ctx);
         self.race().follow_move(hub, copies);
         hub.race = self.race().clusters(hub);
         hub.race_until = self.race().ends_at(hub);
-        let refused = RefusedClusters { workload, registry: self.registry, now };
+        let refused = RefusedClusters { workload, fleet: self.fleet, now };
         refused.end_refusals(hub, copies, &mut self.ctx.agenda);
         if self.names().await_names(hub, copies) {
             self.state.nominated_at = now;
@@ -154,22 +152,22 @@ impl<'a> DispatchEvaluation<'a> {
     }
 
     fn names(&mut self) -> NameHolders<'_> {
-        let Self { workload, state, registry, ctx, .. } = self;
-        NameHolders { workload: *workload, wait: &mut state.names, registry, ctx }
+        let Self { workload, state, fleet, ctx, .. } = self;
+        NameHolders { workload: *workload, wait: &mut state.names, fleet, ctx }
     }
 
     fn race(&mut self) -> WorkloadRace<'_> {
-        let Self { workload, state, registry, ctx, .. } = self;
-        WorkloadRace { workload: *workload, state: &mut state.race, registry, ctx }
+        let Self { workload, state, fleet, ctx, .. } = self;
+        WorkloadRace { workload: *workload, state: &mut state.race, fleet, ctx }
     }
 
     fn refused_clusters(&mut self) -> RefusedClusters<'_> {
-        RefusedClusters { workload: self.workload, registry: self.registry, now: self.ctx.now }
+        RefusedClusters { workload: self.workload, fleet: self.fleet, now: self.ctx.now }
     }
 
     /// The timeouts under the policy of the Workload.
     fn timeouts(&self) -> DispatchTimeouts {
-        let fleet = self.registry.fleet();
+        let fleet = &*self.fleet;
         let config = self.workload.multikueue_config();
         self.workload.config.timeouts(config.and_then(|config| fleet.lost_after(config)))
     }
@@ -177,7 +175,7 @@ impl<'a> DispatchEvaluation<'a> {
     /// When running work is withdrawn from the recorded worker.
     fn drained_at(&self, hub: &LocalWorkload) -> Option<Time> {
         let config = self.workload.multikueue_config()?;
-        self.registry.fleet().drain_deadline(config, hub.recorded_cluster?)
+        self.fleet.drain_deadline(config, hub.recorded_cluster?)
     }
 
     /// Until when a copy of a higher epoch may be that of a Workload which this process observes late.
@@ -195,11 +193,11 @@ impl<'a> DispatchEvaluation<'a> {
         };
         let memory = (&*self.state, workload.incarnation.began_at);
         let jobs = (&*jobs, workload.jobs);
-        let mut hub = hub_view(record, (check, jobs), memory, self.registry.fleet_mut());
+        let mut hub = hub_view(record, (check, jobs), memory, self.fleet);
         if is_of_elastic_job(record.object()) {
             add_slices(workload, record.object(), &mut hub);
         }
-        check_nominations(workload, self.registry.fleet(), &mut hub);
+        check_nominations(workload, self.fleet, &mut hub);
         hub
     }
 
@@ -215,13 +213,13 @@ impl<'a> DispatchEvaluation<'a> {
             false => orphan.clusters.clone(),
             true => self.every_worker(),
         };
-        let fleet = self.registry.fleet_mut();
+        let fleet = &mut *self.fleet;
         let ids: Vec<ClusterId> = names.iter().map(|name| fleet.cluster(name)).collect();
         orphan_view((jobs, workload.jobs), ids)
     }
 
     fn every_worker(&self) -> Vec<Box<str>> {
-        let registered = self.registry.names().map(Into::into);
+        let registered = self.workload.registry.names().map(Into::into);
         let all: BTreeSet<Box<str>> = registered.chain(self.workload.workers.names()).collect();
         all.into_iter().collect()
     }
@@ -249,8 +247,8 @@ impl<'a> DispatchEvaluation<'a> {
             DispatchStep::RaiseEpoch(epoch) => DispatchEffect::RaiseEpoch(epoch),
             DispatchStep::SetCheckReady(cluster) => {
                 let now = engine_time(self.ctx.now);
-                place_winner(self.workload, cluster, self.registry, now);
-                let name = self.registry.fleet().name(cluster).into();
+                place_winner(self.workload, cluster, self.fleet, now);
+                let name = self.fleet.name(cluster).into();
                 DispatchEffect::Propose(Transition::CheckReady(name))
             }
             DispatchStep::Finish { reason, message, without_end } => {
@@ -277,7 +275,7 @@ impl<'a> DispatchEvaluation<'a> {
         match *step {
             DispatchStep::CreateClone(cluster) => self.create_clone(cluster)?,
             DispatchStep::CreateJobs(cluster) => {
-                let lease = self.leases.stamp(cluster, self.registry.fleet());
+                let lease = self.leases.stamp(cluster, self.fleet);
                 self.copies_on(cluster)?.create_jobs(lease.as_deref());
             }
             DispatchStep::DeleteJobs(cluster) => self.copies_on(cluster)?.delete_jobs(),
@@ -297,7 +295,7 @@ impl<'a> DispatchEvaluation<'a> {
             }
             // The stamp of this leader replaces that of a former one.
             DispatchStep::Stamp(cluster) => {
-                let stamp = self.leases.stamp(cluster, self.registry.fleet())?;
+                let stamp = self.leases.stamp(cluster, self.fleet)?;
                 let worker = self.worker(cluster)?;
                 worker_writes::push_stamp(worker, workload.key, &stamp, self.ctx);
             }
@@ -320,7 +318,7 @@ impl<'a> DispatchEvaluation<'a> {
     }
 
     fn worker(&self, cluster: ClusterId) -> Option<&'a Worker> {
-        self.workload.worker(cluster, self.registry)
+        self.workload.worker(cluster, self.fleet)
     }
 
     fn copies_on(&mut self, cluster: ClusterId) -> Option<WorkerCopies<'_>> {
@@ -331,7 +329,7 @@ impl<'a> DispatchEvaluation<'a> {
 
     fn create_clone(&mut self, cluster: ClusterId) -> Option<()> {
         let (workload, record) = (self.workload, self.workload.record()?);
-        let lease = self.leases.stamp(cluster, self.registry.fleet());
+        let lease = self.leases.stamp(cluster, self.fleet);
         let gated = with_clone_gates(workload, record.object());
         self.copies_on(cluster)?.create_clone(&gated, lease.as_deref());
         Some(())
@@ -339,8 +337,8 @@ impl<'a> DispatchEvaluation<'a> {
 
     /// Nominates the clusters that race now.
     fn nominate_all(&mut self, racing: &[ClusterId]) -> Option<DispatchEffect> {
-        let change = nominate_all(self.workload, self.registry.fleet(), racing)?;
-        if begins_round(self.workload, self.registry, racing) {
+        let change = nominate_all(self.workload, self.fleet, racing)?;
+        if begins_round(self.workload, self.fleet, racing) {
             self.state.nominated_at = self.ctx.now;
         }
         Some(DispatchEffect::Propose(Transition::Nominate(change)))
@@ -351,14 +349,14 @@ impl<'a> DispatchEvaluation<'a> {
         let record = self.workload.record()?;
         record.id().zip(record.object().status.admission.as_ref())?;
         let now = engine_time(self.ctx.now);
-        let Some(cluster) = placed_cluster(self.workload, self.registry, now) else {
+        let Some(cluster) = placed_cluster(self.workload, self.fleet, now) else {
             // It waits for room in its queue, with all others, and not on quota that they could use.
             self.state.withdrawn = true;
             return Some(DispatchEffect::Unreserve(NO_CLUSTER.to_owned()));
         };
         // The admission timeout begins with the nomination.
         self.state.nominated_at = self.ctx.now;
-        let name = self.registry.fleet().name(cluster).into();
+        let name = self.fleet.name(cluster).into();
         Some(DispatchEffect::Propose(Transition::Nominate(NominationChange::of([name]))))
     }
 
@@ -372,7 +370,7 @@ impl<'a> DispatchEvaluation<'a> {
     fn adopt_result(&mut self, cluster: ClusterId) -> Option<DispatchEffect> {
         let effect = self.sync_status(cluster)?;
         let record = self.workload.record()?;
-        let cluster = self.registry.fleet().name(cluster);
+        let cluster = self.fleet.name(cluster);
         self.ctx.outbox.publish(adopted_event(record.object(), cluster));
         Some(effect)
     }
@@ -399,7 +397,7 @@ impl<'a> DispatchEvaluation<'a> {
             | RetryReason::OutOfSync(_)
             | RetryReason::NoClusterRecorded => {}
         }
-        let fleet = self.registry.fleet();
+        let fleet = &*self.fleet;
         let message = retry.message(|cluster| fleet.name(cluster));
         Transition::CheckRetry(CheckRetry { message, evicted })
     }
@@ -408,7 +406,7 @@ impl<'a> DispatchEvaluation<'a> {
     fn evicted_on_worker(&self, retry: RetryReason) -> Option<(Box<str>, String)> {
         let RetryReason::EvictedOnWorker(cluster) = retry else { return None };
         let reason = self.worker(cluster)?.eviction(self.workload.key)?.reason.clone();
-        Some((self.registry.fleet().name(cluster).into(), reason))
+        Some((self.fleet.name(cluster).into(), reason))
     }
 
     /// The reservation ends, and the cluster is excluded for a while.
@@ -418,7 +416,7 @@ impl<'a> DispatchEvaluation<'a> {
         if let Some(message) = record.and_then(|one| one.transitions().unreserve()) {
             return DispatchEffect::Unreserve(message.to_owned());
         }
-        let name = self.registry.fleet().name(cluster);
+        let name = self.fleet.name(cluster);
         let message = format!("worker cluster \"{name}\" did not take it: {why}");
         if record.is_some() {
             self.refused_clusters().end_nomination(cluster, why);
@@ -433,7 +431,7 @@ impl<'a> DispatchEvaluation<'a> {
             && !std::mem::replace(&mut self.state.withdrawn, true)
         {
             self.refused_clusters().exclude_after_timeout();
-            self.registry.fleet_mut().unplace(id);
+            self.fleet.unplace(id);
         }
     }
 
@@ -444,7 +442,7 @@ impl<'a> DispatchEvaluation<'a> {
         };
         let workload = record.object();
         let cluster = workload.status.cluster_name.as_deref();
-        let unregistered = cluster.filter(|name| !self.registry.is_registered(name));
+        let unregistered = cluster.filter(|name| !self.workload.registry.is_registered(name));
         // The step repeats until the check is written; the first time publishes the Event.
         if let Some(cluster) = unregistered.filter(|_| !record.transitions().retries_check()) {
             let event = unregistered::workload_event(self.workload.key, workload, cluster);

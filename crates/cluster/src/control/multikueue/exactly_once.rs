@@ -24,7 +24,6 @@ use super::{
 };
 use crate::control::{
     context::Context,
-    fleet::FleetRegistry,
     lease_objects::{session_and_term, stamp_of},
     outbox::{Subject, Writes},
     time::engine_time,
@@ -58,13 +57,12 @@ impl<'a> LeasedDispatch<'a> {
     /// Sets the guarantee of the Workload, and what it asks of its copies.
     pub(super) fn apply_guarantee(
         &mut self,
-        (workload, registry): (EvaluatedWorkload<'_>, &FleetRegistry),
+        (workload, fleet): (EvaluatedWorkload<'_>, &Fleet),
         (hub, copies): (&mut LocalWorkload, &mut [RemoteCopy]),
         former: &mut FormerCopies,
         ctx: &mut Context,
     ) {
         let marked = execution(workload) == Some(EXACTLY_ONCE);
-        let fleet = registry.fleet();
         hub.exactly_once = marked || gets_mark((workload, fleet), hub, ctx.outbox.writes());
         self.exactly_once = hub.exactly_once;
         if !hub.exactly_once {
@@ -74,7 +72,7 @@ impl<'a> LeasedDispatch<'a> {
         hub.is_own_version &= marked;
         if former.may_exist {
             for copy in copies {
-                if let Some(worker) = workload.worker(copy.cluster, registry) {
+                if let Some(worker) = workload.worker(copy.cluster, fleet) {
                     self.read_after_claim((workload, worker), copy, former, ctx);
                 }
             }

@@ -6,7 +6,7 @@
 
 use crds::names::AGENT_LEASE;
 use dispatch::{
-    FenceRecord, Fencing, GrantIssuer, GrantTiming, IssuerStep, LeasePolicy, LeaseStamp,
+    FenceRecord, Fencing, Fleet, GrantIssuer, GrantTiming, IssuerStep, LeasePolicy, LeaseStamp,
     WorkerLeases, workload::RemoteLease,
 };
 use engine::Time;
@@ -139,14 +139,18 @@ impl Grants {
     /// Decides about the leases of every worker that has them. Returns the workers of which they have changed.
     pub(super) fn evaluate(
         &mut self,
-        (lost_since, registry): (impl Fn(&str, i64) -> Option<Timestamp>, &mut FleetRegistry),
+        (lost_since, registry, fleet): (
+            impl Fn(&str, i64) -> Option<Timestamp>,
+            &mut FleetRegistry,
+            &mut Fleet,
+        ),
         (settings, workloads): (LeaseSettings<'_>, &Workloads),
         ctx: &mut Context,
     ) -> Vec<Box<str>> {
         let mut changed = Vec::new();
-        for name in registry.leased_clusters(workloads) {
-            let id = registry.fleet_mut().cluster(&name);
-            let policy = registry.fleet().lease_policy(id).unwrap_or(FORMER_POLICY);
+        for name in registry.leased_clusters(workloads, fleet) {
+            let id = fleet.cluster(&name);
+            let policy = fleet.lease_policy(id).unwrap_or(FORMER_POLICY);
             let lost_after = policy.lost_after.unwrap_or(settings.lost_after);
             let inputs = LeaseInputs {
                 name: &name,
@@ -161,7 +165,7 @@ impl Grants {
             let before = worker.state;
             worker.evaluate(&inputs, (settings, registry), ctx);
             let state = worker.state;
-            registry.fleet_mut().set_leases_open(id, state.lease.open);
+            fleet.set_leases_open(id, state.lease.open);
             if state != before {
                 changed.push(name);
             }

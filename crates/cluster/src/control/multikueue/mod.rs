@@ -86,6 +86,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use ::jobs::{JobObject, Kind, Kinds, pod_sets_info::FlavorsByName};
 use crds::{v1alpha1::ClusterCapacity, v1beta2::Workload};
+use dispatch::Fleet;
 use engine::ids::WorkloadId;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -176,13 +177,13 @@ impl MultiKueueDispatch {
         &mut self,
         name: &str,
         connection: Connection,
-        registry: &mut FleetRegistry,
+        hub: (&FleetRegistry, &mut Fleet),
         ctx: &mut Context,
     ) -> bool {
         if self.workers.is_connected(name) != connection.active {
             self.grants.connection_changed(name);
         }
-        self.workers.connection_changed(name, connection, registry, ctx)
+        self.workers.connection_changed(name, connection, hub, ctx)
     }
 
     /// Records a change of clones on a worker.
@@ -190,7 +191,7 @@ impl MultiKueueDispatch {
         &mut self,
         name: &str,
         change: Change<Workload>,
-        hub: (&Workloads, &mut FleetRegistry),
+        hub: (&Workloads, &FleetRegistry, &mut Fleet),
         ctx: &mut Context,
     ) {
         self.workers.clones_changed(name, change, hub, ctx);
@@ -201,7 +202,7 @@ impl MultiKueueDispatch {
         &mut self,
         name: &str,
         change: (&Kind, Change<JobObject>),
-        hub: (&Jobs, &mut FleetRegistry),
+        hub: (&Jobs, &FleetRegistry, &mut Fleet),
         ctx: &mut Context,
     ) {
         self.workers.jobs_changed(name, change, hub, ctx);
@@ -212,7 +213,7 @@ impl MultiKueueDispatch {
         &mut self,
         name: &str,
         change: Change<ClusterCapacity>,
-        hub: (&mut Scheduler, &mut FleetRegistry),
+        hub: (&mut Scheduler, &FleetRegistry, &mut Fleet),
         ctx: &mut Context,
     ) {
         self.workers.report_changed(name, change, hub, ctx);
@@ -222,11 +223,11 @@ impl MultiKueueDispatch {
     pub(crate) fn presence(
         &self,
         (config, name): (&str, &str),
-        registry: &FleetRegistry,
+        fleet: &Fleet,
         now: Timestamp,
     ) -> WorkerPresence {
-        let timeouts = self.config.timeouts(registry.fleet().lost_after(config));
-        self.workers.presence(name, timeouts.worker_lost_timeout, registry, now)
+        let timeouts = self.config.timeouts(fleet.lost_after(config));
+        self.workers.presence(name, timeouts.worker_lost_timeout, fleet, now)
     }
 
     /// The process gave a connection up: it neither is connected nor tries to be.
@@ -393,7 +394,7 @@ impl MultiKueueDispatch {
         let Some(id) = record.id().filter(|_| record.phase().holds_quota()) else {
             return;
         };
-        let fleet = inputs.registry.fleet_mut();
+        let fleet = &mut *inputs.fleet;
         // In a race no room is charged to a cluster: the queues of each worker decide about it.
         if fleet.placed_on(id).is_some() || self.races() {
             return;
@@ -405,13 +406,8 @@ impl MultiKueueDispatch {
     }
 
     /// The resourceVersion at which the clone of a Workload finished, on the cluster where it counts.
-    pub(crate) fn finished_at(
-        &self,
-        key: &Key,
-        id: WorkloadId,
-        registry: &FleetRegistry,
-    ) -> Option<u64> {
-        let worker = self.workers.get(registry.fleet().placed_on(id)?, registry)?;
+    pub(crate) fn finished_at(&self, key: &Key, id: WorkloadId, fleet: &Fleet) -> Option<u64> {
+        let worker = self.workers.get(fleet.placed_on(id)?, fleet)?;
         let clone = worker.clones.get(key)?;
         let phase = WorkloadPhase::of(&clone.object().status.conditions);
         (phase == WorkloadPhase::Finished).then(|| clone.version())
@@ -442,11 +438,12 @@ impl MultiKueueDispatch {
             false => &mut absent,
         };
         let Self { config, workers, grants, departed, .. } = self;
-        let DispatchInputs { workloads, jobs, registry, scheduler, flavors } = inputs;
+        let DispatchInputs { workloads, jobs, registry, fleet, scheduler, flavors } = inputs;
         let workload = EvaluatedWorkload {
             key,
             config,
             workers,
+            registry,
             incarnation,
             departed,
             workloads,
@@ -455,7 +452,7 @@ impl MultiKueueDispatch {
             flavors,
         };
         let leases = LeasedDispatch::new(grants);
-        DispatchEvaluation { workload, leases, state, registry, ctx }.run()
+        DispatchEvaluation { workload, leases, state, fleet, ctx }.run()
     }
 
     /// Moves queued Workloads to workers with room. Returns whether one moves.
@@ -485,7 +482,7 @@ impl MultiKueueDispatch {
         &mut self,
         ticket: &Ticket,
         answer: WriteOutcome,
-        hub: (&mut Scheduler, &mut FleetRegistry),
+        hub: (&mut Scheduler, &mut Fleet),
         ctx: &mut Context,
     ) {
         self.workers.label_keys_answered(ticket, answer, hub, ctx);

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use ::jobs::{GenericJob, JobGates, JobObject, set_copies};
 use dispatch::{
-    CopyHistory,
+    CopyHistory, Fleet,
     workload::{
         DispatchCheckState, LocalWorkload, RemoteConnection, RemoteCopy, RemoteJob,
         SlicePredecessor,
@@ -37,8 +37,7 @@ use super::{
     worker::Worker,
 };
 use crate::control::{
-    context::Context, fleet::FleetRegistry, job_key::JobKey, outbox::after, time::engine_time,
-    timers::Reevaluation,
+    context::Context, job_key::JobKey, outbox::after, time::engine_time, timers::Reevaluation,
 };
 
 /// The grace period of a pod that names none, in seconds.
@@ -67,7 +66,7 @@ impl<'a> NameHolder<'a> {
 pub(super) struct NameHolders<'e> {
     pub(super) workload: EvaluatedWorkload<'e>,
     pub(super) wait: &'e mut NameWait,
-    pub(super) registry: &'e FleetRegistry,
+    pub(super) fleet: &'e Fleet,
     pub(super) ctx: &'e mut Context,
 }
 
@@ -89,7 +88,7 @@ impl NameHolders<'_> {
             let connected = copy.connection == RemoteConnection::Connected;
             let worker = self
                 .workload
-                .worker(copy.cluster, self.registry)
+                .worker(copy.cluster, self.fleet)
                 .filter(|_| connected && has_own_jobs);
             let is_awaiting = awaiting == Some(copy.cluster);
             copy.name_held = worker.is_some() && is_awaiting;
@@ -125,7 +124,7 @@ impl NameHolders<'_> {
     fn note_newer_holders(&mut self, copies: &[RemoteCopy]) {
         let held = copies.iter().filter(|copy| copy.name_held);
         let mut newer = Vec::new();
-        for worker in held.filter_map(|copy| self.workload.worker(copy.cluster, self.registry)) {
+        for worker in held.filter_map(|copy| self.workload.worker(copy.cluster, self.fleet)) {
             let holders = self.held_names(worker).into_iter();
             for owner in holders.filter_map(|one| self.newer_owner(worker, one)) {
                 let known = self.wait.newer(worker.id, owner).map(|one| one.since);
@@ -229,14 +228,14 @@ impl NameHolders<'_> {
 
     /// Whether only a user decides about a copy that holds a name.
     fn is_disputed_holder(&self, worker: &Worker, holder: NameHolder<'_>) -> bool {
-        let annotated = self.registry.is_cleanup_confirmed(worker.name());
+        let annotated = self.workload.registry.is_cleanup_confirmed(worker.name());
         let unconfirmed = !worker.breaker.is_confirmed(annotated);
         let Some(owner) = holder.staying_owner().filter(|_| unconfirmed) else {
             return false;
         };
         let is_absent = self.workload.workloads.get(owner).is_none();
         worker.metadata_of(owner).any(|copy| self.is_unexplained(owner, copy))
-            || is_absent && self.workload.breaker_holds(owner, self.registry, self.ctx)
+            || is_absent && self.workload.breaker_holds(owner, self.ctx)
     }
 
     /// Whether a copy of another Workload is of a higher epoch than that, or of a history that the hub does not know.

@@ -1,28 +1,27 @@
 //! The cluster that counts a Workload: chosen together with the quota, or found by a race.
 
-use dispatch::PlacementRequest;
+use dispatch::{Fleet, PlacementRequest};
 use engine::{Time, ids::ClusterId};
 
 use super::{
     admitted_work::{admitted_work, place_admitted},
     evaluated_workload::EvaluatedWorkload,
 };
-use crate::control::{elastic_slices::extending, fleet::FleetRegistry};
+use crate::control::elastic_slices::extending;
 
 /// The cluster that was chosen together with the quota. A process that does not know it chooses again; `None` if none has room.
 pub(super) fn placed_cluster(
     workload: EvaluatedWorkload<'_>,
-    registry: &mut FleetRegistry,
+    fleet: &mut Fleet,
     now: Time,
 ) -> Option<ClusterId> {
     let (record, scheduler) = (workload.record()?, workload.scheduler);
     let (admission, id) = (record.object().status.admission.as_ref()?, record.id()?);
-    if let Some(placed) = registry.fleet().placed_on(id) {
+    if let Some(placed) = fleet.placed_on(id) {
         return Some(placed);
     }
-    let whole = admitted_work(record, admission, (scheduler, registry.fleet()))?;
+    let whole = admitted_work(record, admission, (scheduler, fleet))?;
     let config = workload.multikueue_config()?;
-    let fleet = registry.fleet_mut();
     let (work, extends) = extending(record.object(), whole, workload.workloads);
     let only = extends.as_ref().map(|one| fleet.cluster(&one.cluster));
     let order = scheduler.queue_order(id);
@@ -38,13 +37,12 @@ pub(super) fn placed_cluster(
 pub(super) fn place_winner(
     workload: EvaluatedWorkload<'_>,
     cluster: ClusterId,
-    registry: &mut FleetRegistry,
+    fleet: &mut Fleet,
     now: Time,
 ) {
     let Some(record) = workload.record() else {
         return;
     };
-    let fleet = registry.fleet_mut();
     if record.id().is_some_and(|id| fleet.is_racing(id)) {
         let hub = (workload.scheduler, workload.workloads, fleet);
         place_admitted(record, cluster, now, hub);

@@ -18,7 +18,6 @@ use super::{
 use crate::control::{
     context::Context,
     elastic_slices::{extending, predecessor, predecessor_state},
-    fleet::FleetRegistry,
 };
 
 /// Writes sizes to the copies on a worker.
@@ -65,7 +64,7 @@ pub(super) fn extended_cluster(
 }
 
 /// Counts an elastic job that has shrunk with the pods that it has now.
-pub(super) fn shrink_placement(evaluated: EvaluatedWorkload<'_>, registry: &mut FleetRegistry) {
+pub(super) fn shrink_placement(evaluated: EvaluatedWorkload<'_>, fleet: &mut Fleet) {
     let Some(record) = evaluated.record() else {
         return;
     };
@@ -76,9 +75,7 @@ pub(super) fn shrink_placement(evaluated: EvaluatedWorkload<'_>, registry: &mut 
     let (Some(admission), Some(id)) = (&workload.status.admission, record.id()) else {
         return;
     };
-    let hub = (evaluated.scheduler, registry.fleet());
-    if let Some(whole) = admitted_work(record, admission, hub) {
-        let fleet = registry.fleet_mut();
+    if let Some(whole) = admitted_work(record, admission, (evaluated.scheduler, fleet)) {
         let (work, extends) = extending(workload, whole, evaluated.workloads);
         fleet.shrink(id, work);
         extends.iter().for_each(|extension| fleet.extend(id, extension));

@@ -9,7 +9,7 @@ mod move_report;
 
 use ::jobs::elastic_copies::is_of_elastic_job;
 use dispatch::{
-    Dispatcher, Nominated, PlacementRequest, QueuedWorkload, StayReason,
+    Dispatcher, Fleet, Nominated, PlacementRequest, QueuedWorkload, StayReason,
     workload::{LocalWorkload, MoveProgress, RemoteConnection, RemoteCopy},
 };
 use engine::ids::{ClusterId, WorkloadId};
@@ -27,7 +27,6 @@ use super::{
 };
 use crate::control::{
     context::Context,
-    fleet::FleetRegistry,
     key_map::KeyMap,
     time::{engine_time, timestamp},
     timers::Reevaluation,
@@ -69,13 +68,13 @@ impl Rebalancing {
         inputs: &mut DispatchInputs<'_>,
         ctx: &mut Context,
     ) -> bool {
-        let fleet = inputs.registry.fleet();
+        let fleet = &*inputs.fleet;
         if dispatcher != Dispatcher::Capacity || !fleet.rebalances() {
             return false;
         }
         let waiting = waiting(states, inputs);
         let shown = waiting.iter().map(|one| (one.id, one.nominated.len(), one.at)).collect();
-        let n_changes = inputs.registry.fleet().n_changes();
+        let n_changes = inputs.fleet.n_changes();
         let seen = Some(RebalancingInputs { n_changes, waiting: shown });
         if self.seen == seen && self.due.is_none_or(|due| due > ctx.now) {
             return false;
@@ -106,7 +105,7 @@ impl Rebalancing {
 /// Workloads that wait for queues and were moved nowhere else, in queue order.
 fn waiting(states: &KeyMap<Key, DispatchState>, inputs: &mut DispatchInputs<'_>) -> Vec<Waiting> {
     let (workloads, scheduler) = (inputs.workloads, inputs.scheduler);
-    let fleet = inputs.registry.fleet_mut();
+    let fleet = &mut *inputs.fleet;
     let racing = fleet.racing_workloads().filter(|id| fleet.moves_to(*id).is_none());
     let racing: Vec<WorkloadId> = racing.collect();
     let mut waiting: Vec<Waiting> = racing
@@ -138,7 +137,7 @@ fn find_move(
     let record = workloads.get(&one.key).ok_or(StayReason::NotMoved)?;
     let admission = record.object().status.admission.as_ref().ok_or(StayReason::NotMoved)?;
     let config = scheduler.multikueue_config(&admission.cluster_queue);
-    let work = admitted_work(record, admission, (scheduler, inputs.registry.fleet()));
+    let work = admitted_work(record, admission, (scheduler, &*inputs.fleet));
     let (Some(config), Some(work)) = (config, work) else {
         return Err(StayReason::NotMoved);
     };
@@ -157,7 +156,7 @@ fn find_move(
     };
     let nominated = Nominated { clusters: &one.nominated, at: engine_time(one.at) };
     let leaves = |id| workloads.by_id(id).is_some_and(|(_, record)| record.is_leaving());
-    let (fleet, now) = (inputs.registry.fleet_mut(), engine_time(ctx.now));
+    let (fleet, now) = (&mut *inputs.fleet, engine_time(ctx.now));
     let cluster = fleet.find_move(&QueuedWorkload { request, nominated }, &leaves, now)?;
     fleet.begin_move(one.id, cluster, work, now);
     fleet.set_priority(one.id, order.priority);
@@ -169,7 +168,7 @@ impl WorkloadRace<'_> {
     /// Follows a move once its cluster is nominated. A cluster that does not take the Workload is left out for a while, and its
     /// room is free for others; it stays nominated.
     pub(super) fn follow_move(&mut self, hub: &LocalWorkload, copies: &[RemoteCopy]) {
-        let target = move_of(self.workload, self.registry);
+        let target = move_of(self.workload, self.fleet);
         let Some((id, to)) = target.filter(|(_, to)| hub.nominated_clusters.contains(to)) else {
             return;
         };
@@ -185,7 +184,7 @@ impl WorkloadRace<'_> {
                 self.ctx.agenda.at(timestamp(until), evaluation);
             }
             MoveProgress::Failed(why) => {
-                self.registry.fleet_mut().end_move(id);
+                self.fleet.end_move(id);
                 // Of one that is not reached nothing is known.
                 if copy.connection == RemoteConnection::Connected {
                     self.exclude(to, hub.epoch, why);
@@ -196,15 +195,14 @@ impl WorkloadRace<'_> {
 
     fn exclude(&mut self, cluster: ClusterId, epoch: u64, why: Box<str>) {
         let (workload, now) = (self.workload, self.ctx.now);
-        RefusedClusters { workload, registry: self.registry, now }
-            .exclude_for_epoch(cluster, epoch, why);
+        RefusedClusters { workload, fleet: self.fleet, now }.exclude_for_epoch(cluster, epoch, why);
     }
 
     /// Reports a move once. Returns when it was decided; that is forgotten when the nomination was not answered.
     fn announce_move(&mut self, hub: &LocalWorkload, target: ClusterId) -> Timestamp {
         let (at, is_news) = self.state.report_move(self.ctx.now);
         if let Some(record) = self.workload.record().filter(|_| is_news) {
-            let fleet = self.registry.fleet();
+            let fleet = &*self.fleet;
             let queues = hub.nominated_clusters.iter().filter(|one| **one != target);
             let queues: Vec<&str> = queues.map(|one| fleet.name(*one)).collect();
             report_move(record.object(), (&queues, fleet.name(target)), self.ctx);
@@ -216,13 +214,13 @@ impl WorkloadRace<'_> {
 /// Whether a nomination begins the time of the queues. A cluster with room that joins does not.
 pub(super) fn begins_round(
     workload: EvaluatedWorkload<'_>,
-    registry: &FleetRegistry,
+    fleet: &Fleet,
     racing: &[ClusterId],
 ) -> bool {
     let record = workload.record();
     let nominated = record.iter().flat_map(|one| &one.object().status.nominated_cluster_names);
     let nominated: Vec<&str> = nominated.map(String::as_str).collect();
-    let target = move_of(workload, registry).map(|(_, target)| target);
-    let is_new = |one: &&ClusterId| !nominated.contains(&registry.fleet().name(**one));
+    let target = move_of(workload, fleet).map(|(_, target)| target);
+    let is_new = |one: &&ClusterId| !nominated.contains(&fleet.name(**one));
     racing.iter().filter(is_new).any(|one| Some(*one) != target)
 }

@@ -1,7 +1,7 @@
 //! The clusters that race for a Workload (docs/reference/dispatch.md §3).
 
 use dispatch::{
-    ClusterRace, Dispatcher, Nominated, ROUND,
+    ClusterRace, Dispatcher, Fleet, Nominated, ROUND,
     workload::{DispatchCheckState, LocalWorkload, SlicePredecessor},
 };
 use engine::{
@@ -17,7 +17,6 @@ use super::{
 };
 use crate::control::{
     context::Context,
-    fleet::FleetRegistry,
     time::{engine_time, timestamp},
     timers::Reevaluation,
 };
@@ -26,7 +25,7 @@ use crate::control::{
 pub(super) struct WorkloadRace<'e> {
     pub(super) workload: EvaluatedWorkload<'e>,
     pub(super) state: &'e mut RaceState,
-    pub(super) registry: &'e mut FleetRegistry,
+    pub(super) fleet: &'e mut Fleet,
     pub(super) ctx: &'e mut Context,
 }
 
@@ -39,7 +38,7 @@ impl WorkloadRace<'_> {
         }
         let is_open = hub.quota_reserved && hub.check == DispatchCheckState::Pending;
         let mut race = self.clusters_that_race(hub).filter(|_| is_open).unwrap_or_default();
-        self.workload.siblings().keep_together(&mut race, self.registry.fleet());
+        self.workload.siblings().keep_together(&mut race, self.fleet);
         // Clusters with a report may have room by now, and without any the Workload waits for room in its queue.
         let ends = race.clusters.is_empty() && hub.nominated_clusters.is_empty();
         if ends && !races && !self.races_unreported() {
@@ -61,7 +60,7 @@ impl WorkloadRace<'_> {
     pub(super) fn ends_at(&self, hub: &LocalWorkload) -> Option<Time> {
         // A slice that extends another one has no other cluster, and a worker may have finished that one for it.
         let ends = hub.race.is_some()
-            && self.workload.races_beside_reports(self.registry.fleet())
+            && self.workload.races_beside_reports(self.fleet)
             && hub.predecessor == SlicePredecessor::Absent;
         ends.then(|| Time(hub.nominated_at.0.saturating_add(ROUND)))
     }
@@ -69,7 +68,7 @@ impl WorkloadRace<'_> {
     /// Whether clusters race because nothing is known of their capacity. A race goes on when it is known again; a Workload that
     /// was nominated for one cluster by its report stays with that.
     fn races_without_reports(&mut self, hub: &LocalWorkload) -> bool {
-        let fleet = self.registry.fleet();
+        let fleet = &*self.fleet;
         let waits = || self.workload.id().is_some_and(|id| fleet.is_racing(id));
         let raced = self.state.is_unreported;
         let races = match hub.nominated_clusters.as_slice() {
@@ -83,7 +82,7 @@ impl WorkloadRace<'_> {
     }
 
     fn races_unreported(&self) -> bool {
-        let hub = (self.workload.scheduler, self.registry.fleet());
+        let hub = (self.workload.scheduler, &*self.fleet);
         let record = self.workload.record();
         record.is_some_and(|record| races_unreported(record, hub, engine_time(self.ctx.now)))
     }
@@ -92,7 +91,7 @@ impl WorkloadRace<'_> {
         let record = self.workload.record()?;
         let config = self.workload.multikueue_config()?;
         let request = self.workload.request()?;
-        let fleet = self.registry.fleet();
+        let fleet = &*self.fleet;
         let nominated = Nominated { clusters: &hub.nominated_clusters, at: hub.nominated_at };
         let (dispatcher, now) = (self.workload.config.dispatcher, engine_time(self.ctx.now));
         let mut race = match extended_cluster(self.workload, fleet) {
@@ -109,13 +108,13 @@ impl WorkloadRace<'_> {
     /// Keeps a Workload among those that wait for queues: one of an earlier process, and one in a race that began before any
     /// report counted.
     fn remember_queued(&mut self, hub: &LocalWorkload) {
-        let beside_reports = self.workload.races_beside_reports(self.registry.fleet());
+        let beside_reports = self.workload.races_beside_reports(self.fleet);
         let Some(id) = self.workload.id().filter(|_| beside_reports) else {
             return;
         };
         // A process that begins has counted a single nominated cluster as the one where the Workload is.
         let begins = self.state.remember_queued();
-        let fleet = self.registry.fleet_mut();
+        let fleet = &mut *self.fleet;
         let is_queue = |on| hub.nominated_clusters == [on] && !fleet.reports(on);
         let counted = fleet.placed_on(id).filter(|on| !begins || !is_queue(*on));
         if !fleet.is_racing(id) && counted.is_none() && !hub.nominated_clusters.is_empty() {
@@ -126,8 +125,8 @@ impl WorkloadRace<'_> {
 
     /// Adds the cluster that the Workload moves to, until it is nominated. One that may not have it any more ends the move.
     fn join_move(&mut self, hub: &LocalWorkload, race: &mut ClusterRace) {
-        let fleet = self.registry.fleet();
-        let target = move_of(self.workload, self.registry);
+        let fleet = &*self.fleet;
+        let target = move_of(self.workload, self.fleet);
         let Some((id, to)) = target.filter(|(_, to)| !hub.nominated_clusters.contains(to)) else {
             return;
         };
@@ -138,9 +137,9 @@ impl WorkloadRace<'_> {
             .is_some_and(|(config, request)| fleet.may_join((config, request), to, now))
         {
             true => race.clusters.push(to),
-            false => self.registry.fleet_mut().end_move(id),
+            false => self.fleet.end_move(id),
         }
-        let fleet = self.registry.fleet();
+        let fleet = &*self.fleet;
         race.clusters.sort_unstable_by_key(|id| fleet.name(*id));
     }
 }
@@ -148,8 +147,8 @@ impl WorkloadRace<'_> {
 /// The Workload's number, and the cluster that it moves to.
 pub(super) fn move_of(
     workload: EvaluatedWorkload<'_>,
-    registry: &FleetRegistry,
+    fleet: &Fleet,
 ) -> Option<(WorkloadId, ClusterId)> {
     let id = workload.id()?;
-    Some((id, registry.fleet().moves_to(id)?))
+    Some((id, fleet.moves_to(id)?))
 }

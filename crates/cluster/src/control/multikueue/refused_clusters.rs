@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crds::names::{conditions::EVICTED, reasons::PODS_READY_TIMEOUT};
 use dispatch::{
-    ExclusionCause,
+    ExclusionCause, Fleet,
     workload::{LocalWorkload, RemoteCopy},
 };
 use engine::ids::ClusterId;
@@ -13,7 +13,6 @@ use jiff::Timestamp;
 
 use super::{evaluated_workload::EvaluatedWorkload, refused_writes::RefusedScope};
 use crate::control::{
-    fleet::FleetRegistry,
     time::engine_time,
     timers::{Agenda, Reevaluation},
 };
@@ -21,14 +20,14 @@ use crate::control::{
 /// See the module.
 pub(super) struct RefusedClusters<'e> {
     pub(super) workload: EvaluatedWorkload<'e>,
-    pub(super) registry: &'e mut FleetRegistry,
+    pub(super) fleet: &'e mut Fleet,
     pub(super) now: Timestamp,
 }
 
 impl RefusedClusters<'_> {
     /// Leaves a cluster out that evicted or refused the Workload. `held_name` says why the name of a job is not free there.
     pub(super) fn exclude(&mut self, cluster: ClusterId, held_name: Option<String>) {
-        let worker = self.workload.worker(cluster, self.registry);
+        let worker = self.workload.worker(cluster, self.fleet);
         let (Some(worker), Some(record)) = (worker, self.workload.record()) else {
             return;
         };
@@ -44,7 +43,7 @@ impl RefusedClusters<'_> {
 
     /// Leaves a cluster out for what it did not take of this epoch.
     pub(super) fn exclude_for_epoch(&mut self, cluster: ClusterId, epoch: u64, why: Box<str>) {
-        let worker = self.workload.worker(cluster, self.registry);
+        let worker = self.workload.worker(cluster, self.fleet);
         let scope =
             worker.map_or(RefusedScope::Shape, |one| one.refused_scope(self.workload.key, epoch));
         self.exclude_for(cluster, scope, why);
@@ -60,7 +59,7 @@ impl RefusedClusters<'_> {
             RefusedScope::Kind => ExclusionCause::Kind(request.kind.clone()),
             RefusedScope::Shape => ExclusionCause::Requests(Arc::clone(request)),
         };
-        self.registry.fleet_mut().exclude_cluster(cluster, cause, engine_time(self.now), why);
+        self.fleet.exclude_cluster(cluster, cause, engine_time(self.now), why);
     }
 
     /// The nomination of a cluster ends: it is left out, and the others of the race as well.
@@ -71,7 +70,7 @@ impl RefusedClusters<'_> {
         // A nomination is cancelled only after no job is left (`CancelNomination`), and its epoch was raised.
         let epoch = index::epoch(record.object()).saturating_sub(1);
         if let Some(id) = record.id() {
-            self.registry.fleet_mut().unplace(id);
+            self.fleet.unplace(id);
         }
         self.exclude_others(cluster, epoch, &why);
         self.exclude_for_epoch(cluster, epoch, why);
@@ -89,7 +88,7 @@ impl RefusedClusters<'_> {
         }
         let key = self.workload.key;
         for copy in copies.iter_mut().filter(|copy| copy.refused.is_some()) {
-            let worker = self.workload.worker(copy.cluster, self.registry);
+            let worker = self.workload.worker(copy.cluster, self.fleet);
             match worker.and_then(|one| one.refused.copy_until(key, hub.epoch)) {
                 Some(until) if until <= self.now => copy.refused = None,
                 Some(until) => agenda.at(until, Reevaluation::Workload(key.clone())),
@@ -121,7 +120,7 @@ impl RefusedClusters<'_> {
         };
         let evicted = find(&record.object().status.conditions, EVICTED);
         let evicted = evicted.filter(|one| one.reason == PODS_READY_TIMEOUT);
-        let placed = record.id().and_then(|id| self.registry.fleet().placed_on(id));
+        let placed = record.id().and_then(|id| self.fleet.placed_on(id));
         if let (Some(evicted), Some(cluster)) = (evicted, placed) {
             let why = evicted.message.as_str().into();
             self.exclude_for(cluster, RefusedScope::Shape, why);

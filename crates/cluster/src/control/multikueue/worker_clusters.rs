@@ -9,6 +9,7 @@ use crds::{
     v1alpha1::ClusterCapacity,
     v1beta2::Workload,
 };
+use dispatch::Fleet;
 use engine::{Time, ids::ClusterId};
 use jiff::{SignedDuration, Timestamp};
 use runtime::{
@@ -127,8 +128,8 @@ impl WorkerClusters {
     }
 
     /// A worker by its number in the fleet.
-    pub(super) fn get(&self, cluster: ClusterId, registry: &FleetRegistry) -> Option<&Worker> {
-        self.workers.get(registry.fleet().name(cluster))
+    pub(super) fn get(&self, cluster: ClusterId, fleet: &Fleet) -> Option<&Worker> {
+        self.workers.get(fleet.name(cluster))
     }
 
     pub(super) fn by_name(&self, name: &str) -> Option<&Worker> {
@@ -189,10 +190,10 @@ impl WorkerClusters {
         &mut self,
         name: &str,
         connection: Connection,
-        registry: &mut FleetRegistry,
+        (registry, fleet): (&FleetRegistry, &mut Fleet),
         ctx: &mut Context,
     ) -> bool {
-        let worker = self.worker_mut(name, registry, ctx.now);
+        let worker = self.worker_mut(name, fleet, ctx.now);
         let known = worker.connection();
         if *known == connection {
             return false;
@@ -205,7 +206,6 @@ impl WorkerClusters {
         }
         let (active, reason) = (connection.active, connection.reason);
         if worker.set_connection(connection, ctx.now) {
-            let fleet = registry.fleet_mut();
             fleet.forget_report(worker.id);
             fleet.set_report_listed(worker.id, false);
             fleet.set_stale(worker.id, false);
@@ -215,7 +215,7 @@ impl WorkerClusters {
             tracing::info!(cluster = name, active, reason, "worker");
         }
         // Nothing new is sent before it is known what is there.
-        registry.set_reached(name, active && worker.lost_since().is_none());
+        registry.set_reached(name, active && worker.lost_since().is_none(), fleet);
         // The condition names the lists that are missing by then. No watch reports that a list does not end.
         ctx.agenda.at(after(ctx.now, LISTED_WITHIN), Reevaluation::Cluster(name.into()));
         ctx.agenda.now(Reevaluation::Cluster(name.into()));
@@ -229,10 +229,10 @@ impl WorkerClusters {
         &mut self,
         name: &str,
         change: Change<Workload>,
-        (workloads, registry): (&Workloads, &mut FleetRegistry),
+        (workloads, registry, fleet): (&Workloads, &FleetRegistry, &mut Fleet),
         ctx: &mut Context,
     ) {
-        let worker = self.worker_mut(name, registry, ctx.now);
+        let worker = self.worker_mut(name, fleet, ctx.now);
         let outbox = &mut ctx.outbox;
         let target = |key: &Key| Target::worker(name, Subject::Workload, key);
         let observe_version = |key: &Key, version| outbox.observe_version(&target(key), version);
@@ -242,10 +242,10 @@ impl WorkerClusters {
             // (docs/reference/dispatch.md §2).
             let id = workloads.id_of(key);
             if let (Some(id), Some(clone)) = (id, worker.clones.get(key)) {
-                registry.fleet_mut().clone_created(id, clone.version());
+                fleet.clone_created(id, clone.version());
             }
         }
-        note_reached(worker, registry, ctx);
+        note_reached(worker, (registry, fleet), ctx);
         ctx.agenda.workloads(concerned.iter().cloned());
         self.note_holder(name, concerned);
     }
@@ -255,10 +255,10 @@ impl WorkerClusters {
         &mut self,
         name: &str,
         (kind, change): (&Kind, Change<JobObject>),
-        (jobs, registry): (&Jobs, &mut FleetRegistry),
+        (jobs, registry, fleet): (&Jobs, &FleetRegistry, &mut Fleet),
         ctx: &mut Context,
     ) {
-        let worker = self.worker_mut(name, registry, ctx.now);
+        let worker = self.worker_mut(name, fleet, ctx.now);
         let outbox = &mut ctx.outbox;
         let target = |job: &JobKey| Target::worker(name, Subject::Job(job.kind.clone()), &job.key);
         let observe_version = |job: &JobKey, version| outbox.observe_version(&target(job), version);
@@ -270,7 +270,7 @@ impl WorkerClusters {
                 ctx.outbox.publish(too_large(job, name));
             }
         }
-        note_reached(worker, registry, ctx);
+        note_reached(worker, (registry, fleet), ctx);
         ctx.agenda.workloads(concerned.iter().cloned());
         self.note_holder(name, concerned);
     }
@@ -280,11 +280,11 @@ impl WorkerClusters {
         &mut self,
         name: &str,
         change: Change<ClusterCapacity>,
-        (scheduler, registry): (&mut Scheduler, &mut FleetRegistry),
+        (scheduler, registry, fleet): (&mut Scheduler, &FleetRegistry, &mut Fleet),
         ctx: &mut Context,
     ) {
         let listed = change.is_list();
-        let worker = self.worker_mut(name, registry, ctx.now);
+        let worker = self.worker_mut(name, fleet, ctx.now);
         worker.observe_capacity(change, ctx.now);
         // A worker that was removed may be connected for a while; its series are gone.
         if let Some(at) = worker.heartbeat_seen().filter(|_| registry.is_registered(name)) {
@@ -292,25 +292,25 @@ impl WorkerClusters {
         }
         let (id, active) = (worker.id, worker.connection().active);
         if listed && active {
-            registry.fleet_mut().set_report_listed(id, true);
+            fleet.set_report_listed(id, true);
         }
-        self.read_report(name, scheduler, registry, ctx);
+        self.read_report(name, (scheduler, fleet), ctx);
     }
 
     /// Leaves clusters out whose reports have no heartbeat any more, and those that another manager uses with this origin.
     pub(super) fn age_reports(
         &self,
         clusters: &NamesToEvaluate,
-        registry: &mut FleetRegistry,
+        (registry, fleet): (&FleetRegistry, &mut Fleet),
         ctx: &mut Context,
     ) {
         for worker in self.workers.values().filter(|one| clusters.includes(one.name())) {
             // A manager of the same origin would take what is sent there for its own.
             let usable = worker.lost_since().is_none() && self.shared_with(worker).is_none();
-            registry.set_reached(worker.name(), usable);
+            registry.set_reached(worker.name(), usable, fleet);
             let until = worker.report_counts_until();
             let stale = until.is_some_and(|until| until <= ctx.now);
-            registry.fleet_mut().set_stale(worker.id, stale);
+            fleet.set_stale(worker.id, stale);
             if let Some(until) = until.filter(|_| !stale) {
                 ctx.agenda.at(until, Reevaluation::Cluster(worker.name().into()));
             }
@@ -328,14 +328,14 @@ impl WorkerClusters {
         &self,
         name: &str,
         lost_after: i64,
-        registry: &FleetRegistry,
+        fleet: &Fleet,
         now: Timestamp,
     ) -> WorkerPresence {
         let tried = self.workers.get(name).filter(|one| !one.connection().reason.is_empty());
         let Some(worker) = tried else {
             return WorkerPresence::Starting;
         };
-        let listed = worker.is_listed() && registry.fleet().is_report_listed(worker.id);
+        let listed = worker.is_listed() && fleet.is_report_listed(worker.id);
         match worker.connection().active {
             true if listed => {
                 WorkerPresence::Connected(worker.capacity().map(|one| Arc::clone(one.object())))
@@ -429,7 +429,7 @@ impl WorkerClusters {
         &mut self,
         ticket: &Ticket,
         answer: WriteOutcome,
-        (scheduler, registry): (&mut Scheduler, &mut FleetRegistry),
+        (scheduler, fleet): (&mut Scheduler, &mut Fleet),
         ctx: &mut Context,
     ) {
         let Some(name) = ticket.target.to.worker() else {
@@ -446,7 +446,7 @@ impl WorkerClusters {
             }
         }
         worker.note_heartbeat(ctx.now);
-        self.read_report(name, scheduler, registry, ctx);
+        self.read_report(name, (scheduler, fleet), ctx);
     }
 
     /// Takes the answer to a write of a report's copy on the hub.
@@ -489,8 +489,7 @@ impl WorkerClusters {
     fn read_report(
         &mut self,
         name: &str,
-        scheduler: &mut Scheduler,
-        registry: &mut FleetRegistry,
+        (scheduler, fleet): (&mut Scheduler, &mut Fleet),
         ctx: &mut Context,
     ) {
         let Some(worker) = self.workers.get_mut(name) else {
@@ -501,29 +500,28 @@ impl WorkerClusters {
         let object_exists = report.is_some();
         // A report without a protocol does not count (docs/reference/dispatch.md §2).
         let report = report.filter(|one| one.status.protocol > 0);
-        registry.fleet_mut().set_report_awaited(worker.id, object_exists && report.is_none());
+        fleet.set_report_awaited(worker.id, object_exists && report.is_none());
         let report = report.map(|capacity| index::capacity_report(scheduler.names_mut(), capacity));
-        registry.fleet_mut().set_report(worker.id, report);
+        fleet.set_report(worker.id, report);
         ctx.agenda.now(Reevaluation::LabelKeysOf(name.into()));
         ctx.agenda.now(Reevaluation::Cluster(name.into()));
     }
 
-    fn worker_mut(
-        &mut self,
-        name: &str,
-        registry: &mut FleetRegistry,
-        now: Timestamp,
-    ) -> &mut Worker {
-        let id = registry.fleet_mut().cluster(name);
+    fn worker_mut(&mut self, name: &str, fleet: &mut Fleet, now: Timestamp) -> &mut Worker {
+        let id = fleet.cluster(name);
         let since = self.losses.get(name).copied().map_or(now, |since| since.min(now));
         self.workers.entry(name.into()).or_insert_with(|| Worker::new(id, name, &self.kinds, since))
     }
 }
 
 /// A worker whose lists are complete takes work.
-fn note_reached(worker: &mut Worker, registry: &mut FleetRegistry, ctx: &mut Context) {
+fn note_reached(
+    worker: &mut Worker,
+    (registry, fleet): (&FleetRegistry, &mut Fleet),
+    ctx: &mut Context,
+) {
     if worker.is_reached_again() {
-        registry.set_reached(worker.name(), true);
+        registry.set_reached(worker.name(), true, fleet);
         ctx.agenda.now(Reevaluation::Cluster(worker.name().into()));
     }
 }

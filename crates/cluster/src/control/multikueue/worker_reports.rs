@@ -1,5 +1,6 @@
 //! What a worker reports beside copies: its capacity, and the Leases by which ExactlyOnce fences it.
 
+use dispatch::Fleet;
 use k8s_openapi::api::coordination::v1::Lease;
 use runtime::{watch::Change, writer::WriteOutcome};
 
@@ -24,10 +25,10 @@ impl MultiKueueDispatch {
     pub(crate) fn age_reports(
         &self,
         clusters: &NamesToEvaluate,
-        registry: &mut FleetRegistry,
+        hub: (&FleetRegistry, &mut Fleet),
         ctx: &mut Context,
     ) {
-        self.workers.age_reports(clusters, registry, ctx);
+        self.workers.age_reports(clusters, hub, ctx);
     }
 
     /// Writes copies of reports that differ from what the hub shows.
@@ -51,7 +52,7 @@ impl MultiKueueDispatch {
     /// Decides about the leases of workers. Returns the workers of which they have changed.
     pub(crate) fn keep_leases(
         &mut self,
-        (registry, workloads): (&mut FleetRegistry, &Workloads),
+        (registry, fleet, workloads): (&mut FleetRegistry, &mut Fleet, &Workloads),
         ctx: &mut Context,
     ) -> Vec<Box<str>> {
         let Self { config, workers, incarnation, grants, .. } = self;
@@ -67,6 +68,6 @@ impl MultiKueueDispatch {
         };
         let now = ctx.now;
         let lost_since = |name: &str, lost_after: i64| workers.lost_since(name, lost_after, now);
-        grants.evaluate((lost_since, registry), (settings, workloads), ctx)
+        grants.evaluate((lost_since, registry, fleet), (settings, workloads), ctx)
     }
 }

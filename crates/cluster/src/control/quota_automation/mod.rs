@@ -15,6 +15,7 @@ use crds::{
     v1alpha1::ClusterCapacity,
     v1beta2::{ClusterQueue, ClusterQueueSpec, LocalQueue},
 };
+use dispatch::Fleet;
 use index::{UnsupportedQuota, WorkerQuota, manager_quota, node_totals, only_flavor};
 use jiff::{SignedDuration, Timestamp};
 use jobs::pod_sets_info::FlavorsByName;
@@ -116,11 +117,11 @@ impl QuotaAutomation {
     pub(crate) fn evaluate(
         &mut self,
         queue: &HubQueue<'_>,
-        (registry, flavors): (&FleetRegistry, &FlavorsByName),
+        (registry, fleet, flavors): (&FleetRegistry, &Fleet, &FlavorsByName),
         known: &mut KnownWorkers<'_>,
         ctx: &mut Context,
     ) -> ManagedQuota {
-        let (config, clusters) = match registry.quota_request(queue.spec) {
+        let (config, clusters) = match registry.quota_request(queue.spec, fleet) {
             QuotaRequest::NoCheck => return ManagedQuota::Unrelated,
             QuotaRequest::NotRequested => return kept(NOT_REQUESTED, NOT_REQUESTED_TEXT),
             QuotaRequest::NoConfig => return kept(UNSUPPORTED_CONFIGURATION, NO_CONFIG),

@@ -90,7 +90,7 @@ pub(super) fn left_out(control: &mut ManagerControl) -> Option<String> {
         alternative: false,
     };
     let now = time::engine_time(control.core.ctx.now);
-    let chosen = control.dispatching.registry.fleet_mut().choose_cluster(&wanted, now);
+    let chosen = control.dispatching.fleet.choose_cluster(&wanted, now);
     let reasons = chosen.err().map(|refusal| refusal.reasons).unwrap_or_default();
     reasons.into_iter().find_map(|(_, refusal)| match refusal {
         ClusterRefusal::Excluded { why, .. } => Some(why.into()),

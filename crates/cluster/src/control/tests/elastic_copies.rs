@@ -192,7 +192,7 @@ fn the_placement_of_a_job_that_shrinks_is_as_small() {
     let mut control = manager(2, (2, 2));
     control.decide(NOW);
     let pods = |control: &ManagerControl| -> i64 {
-        let fleet = control.dispatching.registry.fleet();
+        let fleet = &control.dispatching.fleet;
         let key = Key { namespace: Some("ns".into()), name: name().into() };
         let id = control.core.workloads.id_of(&key).expect("an id");
         fleet.placed_work(id).expect("placed").assigned.iter().map(|one| one.count).sum()

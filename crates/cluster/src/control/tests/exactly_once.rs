@@ -303,13 +303,13 @@ fn a_job_that_asks_for_exactly_once_gets_leases_and_stamps_under_any_policy() {
             let copy = body(&step, purpose);
             assert_eq!(copy["metadata"]["annotations"]["sluice.dev/lease"], "0/9");
         }
-        let fleet = control.dispatching.registry.fleet_mut();
+        let fleet = &mut control.dispatching.fleet;
         let id = fleet.cluster("east");
         assert_eq!(fleet.lease_policy(id), Some(dispatch::LeasePolicy::DEFAULT));
         // The last Workload that asks for it is gone.
         let key = Key { namespace: Some("ns".into()), name: dispatched::name().into() };
         control.observe(ManagerInput::Workload(Change::Delete(key)), NOW);
-        assert_eq!(control.dispatching.registry.fleet().lease_policy(id), None);
+        assert_eq!(control.dispatching.fleet.lease_policy(id), None);
     }
 }
 

@@ -263,10 +263,7 @@ fn nothing_is_reserved_for_a_gang_that_is_not_eligible() {
     };
     let held = |control: &mut ManagerControl, now: Timestamp| {
         kept(control, now, local("Hold", "30"));
-        assert!(
-            control.dispatching.registry.fleet().reservations().is_empty(),
-            "its queue is closed"
-        );
+        assert!(control.dispatching.fleet.reservations().is_empty(), "its queue is closed");
         kept(control, now, local("None", "31"));
     };
     assert!(!small_gets_in_when(&json!({}), 40, held), "it went on waiting");

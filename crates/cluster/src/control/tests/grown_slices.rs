@@ -372,7 +372,7 @@ fn the_placement_of_the_later_slice_is_the_difference_until_the_first_one_is_ove
     let pods = |control: &ManagerControl, name: &str| -> Option<i64> {
         let key = Key { namespace: Some("ns".into()), name: name.into() };
         let work = control.core.workloads.id_of(&key);
-        let work = work.and_then(|id| control.dispatching.registry.fleet().placed_work(id));
+        let work = work.and_then(|id| control.dispatching.fleet.placed_work(id));
         work.map(|work| work.assigned.iter().map(|one| one.count).sum())
     };
     let both = |control: &ManagerControl| (pods(control, &name()), pods(control, LATER));

@@ -24,7 +24,7 @@ fn due(control: &mut ManagerControl) -> Due {
     Due {
         workloads: pending.map(|key| key.name.to_string()).collect(),
         cycle: core.scheduler.is_pending(),
-        n_changes: dispatching.registry.fleet().n_changes(),
+        n_changes: dispatching.fleet.n_changes(),
     }
 }
 

@@ -308,7 +308,7 @@ fn the_condition_of_a_worker_is_measured_for_each_queue_that_leads_to_it() {
 /// What is measured again after an input, as `queue` or `queue cluster`.
 fn due(control: &mut ManagerControl, input: ManagerInput) -> Vec<String> {
     control.observe(input, NOW);
-    let due = control.dispatching.registry.due_statuses();
+    let due = control.dispatching.registry.due_statuses(&control.dispatching.fleet);
     control.decide(NOW);
     let words = |(queue, scope): (Box<str>, StatusScope)| match scope {
         StatusScope::All => vec![queue.to_string()],

@@ -235,7 +235,7 @@ fn a_worker_that_refuses_it_is_left_out_and_the_race_goes_on() {
     shows(&mut control, "east", refused);
     let step = control.decide(rested());
     assert_eq!(orders(&step), [""; 0], "it waits for the queues of the other worker");
-    assert_eq!(control.dispatching.registry.fleet().placed_on(id(&control)), None);
+    assert_eq!(control.dispatching.fleet.placed_on(id(&control)), None);
     shows(&mut control, "west", clone("61", true));
     let step = control.decide(rested());
     assert_eq!(orders(&step), ["east clone-delete"]);
@@ -253,10 +253,10 @@ fn a_worker_that_does_not_admit_in_time_keeps_no_room() {
     let mut control = moved(&policy());
     let until = rested() + 60.seconds();
     control.decide(until - 1.seconds());
-    assert!(control.dispatching.registry.fleet().placed_on(id(&control)).is_some());
+    assert!(control.dispatching.fleet.placed_on(id(&control)).is_some());
     let step = control.decide(until);
     assert_eq!(orders(&step), [""; 0], "its clones stay, and any of them may still be admitted");
-    assert_eq!(control.dispatching.registry.fleet().placed_on(id(&control)), None);
+    assert_eq!(control.dispatching.fleet.placed_on(id(&control)), None);
     assert!(another_gets_in(&mut control, "second", 8, until), "the room is free");
     shows(&mut control, "east", clone("71", true));
     assert_eq!(orders(&control.decide(until)), ["west clone-delete"]);
@@ -337,8 +337,8 @@ fn a_new_process_continues_a_move_and_begins_no_second_one() {
     deleted(&mut control, &step, "west");
     assert_eq!(recorded(&control.decide(rested())), Some(json!("east")));
     assert_eq!(
-        control.dispatching.registry.fleet().placed_on(id(&control)),
-        control.dispatching.registry.fleet().find("east"),
+        control.dispatching.fleet.placed_on(id(&control)),
+        control.dispatching.fleet.find("east"),
         "its room is counted"
     );
 }
@@ -375,7 +375,7 @@ fn a_worker_that_goes_before_the_nomination_keeps_no_room() {
     answered(&mut control, &step, WriteOutcome::Stale, rested());
     observe(&mut control, large("53", &["west"]));
     let step = control.decide(rested());
-    assert_eq!(control.dispatching.registry.fleet().placed_on(id(&control)), None);
+    assert_eq!(control.dispatching.fleet.placed_on(id(&control)), None);
     // The nomination was on its way.
     done(&mut control, &step, "reserve", large("54", &["east", "west"]), rested());
     shows(&mut control, "west", clone("61", true));
@@ -396,5 +396,5 @@ fn a_clone_that_the_api_server_refuses_ends_the_move() {
     control.answered(&ticket, refused, rested());
     let step = control.decide(rested());
     assert_eq!(orders(&step), [""; 0], "it waits for the queues of the other worker");
-    assert_eq!(control.dispatching.registry.fleet().placed_on(id(&control)), None);
+    assert_eq!(control.dispatching.fleet.placed_on(id(&control)), None);
 }
