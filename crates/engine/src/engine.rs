@@ -22,7 +22,8 @@ impl Engine {
         Self { state: State::new(settings), cycle: Cycle::default() }
     }
 
-    /// The name tables, to intern what events refer to.
+    /// The name tables, to intern what events refer to. A name that is added changes no decision, and only the engine gives
+    /// ids back; so objects are converted with the tables themselves, before their events are applied.
     pub fn names_mut(&mut self) -> &mut Names {
         &mut self.state.names
     }

@@ -12,7 +12,6 @@ use crate::cycle::Cycle;
 use crate::cycle::entry::CycleEntry;
 use crate::engine::Engine;
 use crate::event::Event;
-use crate::names::Names;
 use crate::placer::Placer;
 use crate::second_pass::SecondPass;
 use crate::state::State;
@@ -36,11 +35,6 @@ impl Engine {
 }
 
 impl WhatIf<'_> {
-    /// The name tables. Interned names stay.
-    pub fn names_mut(&mut self) -> &mut Names {
-        self.engine.names_mut()
-    }
-
     /// Applies a hypothetical event.
     pub fn apply(&mut self, event: Event) {
         self.engine.apply(event);

@@ -114,7 +114,8 @@ impl QueueLayer {
         &self.ledger
     }
 
-    /// The consumption of LocalQueues, for a change.
+    /// The consumption of LocalQueues, for a change by `admission_fair_sharing::consumption`, which copies what follows to the
+    /// pending queues. The ledger keeps its own rules.
     pub(crate) fn ledger_mut(&mut self) -> &mut ConsumptionLedger {
         &mut self.ledger
     }

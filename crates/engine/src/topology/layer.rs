@@ -61,7 +61,7 @@ impl TopologyLayer {
         &self.node_failures
     }
 
-    /// Node failures of all Workloads, for a change.
+    /// Node failures of all Workloads, for a change. The table keeps its own rules, and nothing else of the layer follows from it.
     pub(crate) fn node_failures_mut(&mut self) -> &mut NodeFailures {
         &mut self.node_failures
     }

@@ -96,7 +96,7 @@ impl WorkloadLayer {
         &self.second_passes
     }
 
-    /// Second passes of all Workloads, for a change.
+    /// Second passes of all Workloads, for a change. The table keeps its own rules, and nothing else of the layer follows from it.
     pub(crate) fn second_passes_mut(&mut self) -> &mut SecondPasses {
         &mut self.second_passes
     }

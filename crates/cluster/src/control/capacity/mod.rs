@@ -391,7 +391,7 @@ impl LocalCapacity {
         let changed = self.nodes.take_totals_changed() | scales_otherwise || !self.has_quota;
         if changed && self.mode == AdmissionMode::Thin {
             self.has_quota = true;
-            let totals = self.totals(scheduler.names_mut());
+            let totals = self.totals(scheduler.names());
             let totals: Vec<_> = totals.iter().map(|(name, sum)| (name.as_str(), *sum)).collect();
             let quota = |index: &mut Index, names: &mut _| index.agent_mode_quota(names, &totals);
             scheduler.update(&mut ctx.agenda, quota);

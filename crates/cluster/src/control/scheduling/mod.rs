@@ -466,6 +466,7 @@ impl Scheduler {
         self.engine.names()
     }
 
+    /// The name tables of the engine, to intern what reports and nodes name: see [`Engine::names_mut`].
     pub(crate) fn names_mut(&mut self) -> &mut Names {
         self.engine.names_mut()
     }
