@@ -9,6 +9,7 @@
 //! | [`crd`] | the CustomResourceDefinitions, generated from the types |
 //! | [`names`] | labels, annotations, finalizers, conditions and reasons |
 //! | [`kind`], [`meta`], [`pod`], [`quantity`] | API kinds, shared Kubernetes types, pod templates, quantities |
+//! | [`json`], [`plural`] | parts of objects without a type; names of resources that are guessed from kinds |
 //! | [`validation`], [`schema_check`] | errors of fields, and the JSON types of an object |
 //! | [`schema`], [`go_duration`] | schemas that fields of several kinds share; durations as Go writes them |
 //! | [`yaml`] | files of YAML |
@@ -24,9 +25,11 @@ pub mod crd;
 pub mod decode;
 pub mod exact;
 pub mod go_duration;
+pub mod json;
 pub mod kind;
 pub mod meta;
 pub mod names;
+pub mod plural;
 pub mod pod;
 pub mod quantity;
 mod rules;

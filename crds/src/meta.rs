@@ -83,10 +83,22 @@ pub fn is_rebuilding(metadata: &ObjectMeta) -> bool {
     annotation(metadata, crate::names::annotations::REBUILD).is_some()
 }
 
+/// Whether an object is being deleted.
+#[must_use]
+pub fn is_deleting(metadata: &ObjectMeta) -> bool {
+    metadata.deletion_timestamp.is_some()
+}
+
 /// Whether a condition of this type is true.
 #[must_use]
 pub fn is_true(conditions: &[Condition], r#type: &str) -> bool {
-    conditions.iter().any(|condition| condition.r#type == r#type && condition.status == "True")
+    find_true(conditions, r#type).is_some()
+}
+
+/// The condition of this type, if it is true.
+#[must_use]
+pub fn find_true<'a>(conditions: &'a [Condition], r#type: &str) -> Option<&'a Condition> {
+    conditions.iter().find(|one| one.r#type == r#type && one.status == "True")
 }
 
 /// The condition of this type.

@@ -15,7 +15,7 @@
 //! | [`webhook`] | what is refused and defaulted at admission |
 //! | `operator_file` | the same settings as the official operator's file has them |
 //! | [`settings`], [`names`] | what an administrator may set; labels, annotations, conditions |
-//! | `state`, `json` | an AppWrapper while a decision is made; reads and writes of untyped objects |
+//! | `state` | an AppWrapper while a decision is made |
 
 mod allowed_components;
 mod autoscaled;
@@ -27,7 +27,6 @@ pub mod definitions;
 mod deletion;
 mod evicted_nodes;
 mod health;
-mod json;
 pub mod names;
 mod operator_file;
 pub mod pod_sets;
@@ -38,6 +37,8 @@ pub mod step;
 pub mod template_path;
 pub mod v1beta2;
 pub mod webhook;
+
+use crds::json;
 
 pub use allowed_components::AllowedComponents;
 pub use component::component_name;

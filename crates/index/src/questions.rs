@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use crds::meta::is_true;
-use crds::names::conditions::QUOTA_RESERVED;
 use crds::names::reasons;
 use crds::pod::PodSpec;
 use crds::v1beta2::{Admission, ConcurrentAdmissionPolicy, PodSet, PodSetAssignment, Workload};
@@ -71,7 +69,7 @@ impl Index {
     /// its ClusterQueue is not known.
     #[must_use]
     pub fn required_checks(&self, workload: &Workload) -> Option<Vec<String>> {
-        let holds = is_true(&workload.status.conditions, QUOTA_RESERVED);
+        let holds = workload.has_quota_reservation();
         if let Some(admission) = workload.status.admission.as_ref().filter(|_| holds) {
             let queue = self.queues.get(&admission.cluster_queue)?;
             let assigned = admission.pod_set_assignments.iter();

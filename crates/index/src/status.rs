@@ -37,7 +37,7 @@ pub use self::{
         REJECTED, RETRY, checks_in_state, lists_checks, retry_at, with_check_rejected,
         with_check_retry, with_check_state, with_checks, with_ready_message,
     },
-    condition::{find, set},
+    condition::{find, find_true, set},
     deactivation::{
         deactivated, deactivated_without_quota, deactivation_target, reactivated, was_deactivated,
     },

@@ -3,6 +3,8 @@
 //! A program of its own makes and starts the jobs of such a kind, and their Workloads. Their pods are unknown here; what is known is
 //! the field with the controller of a job, which must name MultiKueue, and that a status is one field.
 
+use crds::plural::guessed_plural;
+
 use crate::{
     Kind,
     kind::{KindDefinition, ManagedBy},
@@ -30,7 +32,8 @@ fn named(name: &str, resource: Option<&str>) -> Option<Kind> {
     let at: Pointer = serde_json::from_value(serde_json::json!(MANAGED_BY)).ok()?;
     Some(Kind::of_code(KindDefinition {
         framework: name.to_owned(),
-        plural: resource.map_or_else(|| plural(&kind), str::to_owned),
+        // The configuration does not name resources.
+        plural: resource.map_or_else(|| guessed_plural(&kind), str::to_owned),
         group,
         version,
         kind,
@@ -44,16 +47,6 @@ fn named(name: &str, resource: Option<&str>) -> Option<Kind> {
         pods: None,
         fields: None,
     }))
-}
-
-/// The plural of a kind by the rule that Kubernetes guesses with: names of resources are not part of the configuration.
-fn plural(kind: &str) -> String {
-    let singular = kind.to_ascii_lowercase();
-    match singular.strip_suffix('y') {
-        Some(stem) => format!("{stem}ies"),
-        None if singular.ends_with('s') => format!("{singular}es"),
-        None => format!("{singular}s"),
-    }
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use crds::{
             COMPONENT_WORKLOAD_INDEX, IS_GROUP_WORKLOAD, JOB_OWNER_GVK, JOB_OWNER_NAME,
             POD_SUSPENDING_PARENT,
         },
-        conditions::{FINISHED, QUOTA_RESERVED},
+        conditions::FINISHED,
     },
     v1beta2::Workload,
 };
@@ -229,7 +229,7 @@ fn follow<J: GenericJob>(set: &J, workload: &Workload, gates: JobGates) -> Vec<R
 
 fn follow_queue<J: GenericJob>(set: &J, workload: &Workload) -> Option<ReconcileStep<J>> {
     // The API refuses another queue name while quota is reserved (docs/reference/kueue.md §1.2).
-    let reserved = is_true(&workload.status.conditions, QUOTA_RESERVED);
+    let reserved = workload.has_quota_reservation();
     let moved = workload.spec.queue_name != set.queue_name() && !reserved;
     moved.then(|| ReconcileStep::Workload {
         name: name(workload),

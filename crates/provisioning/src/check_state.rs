@@ -120,7 +120,7 @@ pub fn next_state(
     if is(CAPACITY_REVOKED) {
         // Pods that the autoscaler's nodes have lost would wait for ever. A Workload that is over has none.
         let over = is_true(&workload.status.conditions, FINISHED);
-        if workload.spec.active == Some(false) || over {
+        if !workload.is_active() || over {
             return CheckUpdate::unchanged(known);
         }
         return CheckUpdate::to(known, REJECTED, message(CAPACITY_REVOKED));

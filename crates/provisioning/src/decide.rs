@@ -10,7 +10,7 @@
 //! attempts, requests that do not match their config, those of a Workload that is evicted or over.
 
 use crds::{
-    meta::is_true,
+    meta::{is_deleting, is_true},
     names::{
         check_states::{PENDING, READY},
         conditions::{ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED},
@@ -126,7 +126,7 @@ pub fn unclaimed(asking: AskingWorkload<'_>, checks: &[&AdmissionCheckState]) ->
             let expected = check.retry_count.unwrap_or(0) + 1;
             attempt_of(name, name_text(asking.workload), &check.name, expected).is_some()
         };
-        !is_deleting(request) && !checks.iter().any(is_of)
+        !is_deleting(&request.metadata) && !checks.iter().any(is_of)
     });
     of_none.map(name_of).collect()
 }
@@ -147,7 +147,7 @@ fn inactive(asking: AskingWorkload<'_>, known: &AdmissionCheckState) -> CheckDec
         return CheckDecision::default();
     }
     let update = CheckUpdate::to(known, PENDING, CHECK_INACTIVE).if_differing(known);
-    let present = of_check(asking, known).filter(|attempt| !is_deleting(attempt.request));
+    let present = of_check(asking, known).filter(|attempt| !is_deleting(&attempt.request.metadata));
     let unused = present.map(|attempt| name_of(attempt.request)).collect();
     CheckDecision { update, unused, step: None }
 }
@@ -173,14 +173,14 @@ fn of_request(
     let attempts: Vec<Attempt<'_>> = of_check(asking, known).collect();
     // What has made a check Ready stays, whatever the config says now: the pods use its room.
     let is_used = |one: &&Attempt<'_>| {
-        !is_deleting(one.request)
+        !is_deleting(&one.request.metadata)
             && (known.state == READY || matches_config(one.request, workload, config))
     };
     let present = attempts.iter().filter(is_used).max_by_key(|one| one.number).copied();
     let unused = attempts
         .iter()
         .filter(|one| present.is_none_or(|present| present.number != one.number))
-        .filter(|one| !is_deleting(one.request))
+        .filter(|one| !is_deleting(&one.request.metadata))
         .map(|one| name_of(one.request))
         .collect();
     let update = present.map(|attempt| next_state(known, attempt, workload, config));
@@ -293,10 +293,6 @@ fn hand_over(asking: AskingWorkload<'_>, request: &ProvisioningRequest) -> Optio
 fn problem(known: &AdmissionCheckState, message: String) -> CheckDecision {
     let update = CheckUpdate::failure(known, message).if_differing(known);
     CheckDecision { update, ..Default::default() }
-}
-
-fn is_deleting(request: &ProvisioningRequest) -> bool {
-    request.metadata.deletion_timestamp.is_some()
 }
 
 fn name_of(request: &ProvisioningRequest) -> String {

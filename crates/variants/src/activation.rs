@@ -12,9 +12,7 @@
 
 use crate::{
     decide::VariantStep,
-    family::{
-        FamilyRules, Variant, VariantFamily, is_active, is_given_up, may_run, name_of, quoted,
-    },
+    family::{FamilyRules, Variant, VariantFamily, is_given_up, may_run, name_of, quoted},
 };
 
 /// The steps that make the variants active that compete, and the others inactive.
@@ -78,13 +76,15 @@ fn gave_up(family: &VariantFamily<'_>, rules: &FamilyRules<'_>) -> bool {
 }
 
 fn activate(variant: Variant<'_>, because: &str) -> Option<VariantStep> {
-    let waits = !is_active(variant.workload) && !is_given_up(variant.workload);
+    let waits = !variant.workload.is_active() && !is_given_up(variant.workload);
     let note = format!("Variant Workload activated due to {because}");
     waits.then(|| VariantStep::Activate { variant: name_of(variant.workload).to_owned(), note })
 }
 
 fn deactivate(variant: Variant<'_>, because: &str) -> Option<VariantStep> {
     let note = format!("Variant Workload deactivated due to {because}");
-    is_active(variant.workload)
+    variant
+        .workload
+        .is_active()
         .then(|| VariantStep::Deactivate { variant: name_of(variant.workload).to_owned(), note })
 }

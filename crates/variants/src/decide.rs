@@ -10,7 +10,7 @@
 //! A step is repeated until the objects show it, so that an interrupted one is continued by any process.
 
 use crds::{
-    meta::find,
+    meta::{find, is_deleting},
     names::{conditions::FINISHED, reasons},
     v1beta2::{Admission, AdmissionCheckState, Workload},
 };
@@ -19,10 +19,7 @@ use jobs::construct_workload::WorkloadPriority;
 
 use crate::{
     activation,
-    family::{
-        FamilyRules, Variant, VariantFamily, holds_quota, is_deleted, is_evicted, is_finished,
-        may_run, name_of,
-    },
+    family::{FamilyRules, Variant, VariantFamily, may_run, name_of},
     membership::{self, differs},
     preemption_gate::{self, NextGate},
 };
@@ -115,17 +112,19 @@ pub fn decide(
     rules: Option<&FamilyRules<'_>>,
     now: Timestamp,
 ) -> FamilyDecision {
-    if is_finished(family.parent) {
+    if family.parent.is_finished() {
         return FamilyDecision { steps: finish(family), ..FamilyDecision::default() };
     }
     // Kubernetes deletes the variants after it.
-    if is_deleted(family.parent) {
+    if is_deleting(&family.parent.metadata) {
         return FamilyDecision::default();
     }
     let mut decision =
         FamilyDecision { steps: releases(family), parent: eviction(family), again_at: None };
     // Until its pods are gone nothing else may start.
-    if holds_quota(family.parent) && (is_evicted(family.parent) || decision.parent.is_some()) {
+    if family.parent.has_quota_reservation()
+        && (family.parent.is_evicted() || decision.parent.is_some())
+    {
         return decision;
     }
     if let Some(rules) = rules {
@@ -146,20 +145,20 @@ pub fn decide(
 /// Evicted variants without pods: none ran, or all are gone.
 fn releases(family: &VariantFamily<'_>) -> Vec<VariantStep> {
     let leaving = family.variants.iter().filter(|one| {
-        is_evicted(one.workload) && holds_quota(one.workload) && !family.runs_as(**one)
+        one.workload.is_evicted() && one.workload.has_quota_reservation() && !family.runs_as(**one)
     });
     leaving.map(|one| VariantStep::Release(name_of(one.workload).to_owned())).collect()
 }
 
 /// The eviction of the parent: the variant that it runs as is evicted, or holds quota no more.
 fn eviction(family: &VariantFamily<'_>) -> Option<ParentTransition> {
-    if !holds_quota(family.parent) || is_evicted(family.parent) {
+    if !family.parent.has_quota_reservation() || family.parent.is_evicted() {
         return None;
     }
     let mut own = family.variants.iter().filter(|one| family.runs_as(**one));
-    let (reason, message) = match own.find(|one| holds_quota(one.workload)) {
+    let (reason, message) = match own.find(|one| one.workload.has_quota_reservation()) {
         None => (reasons::CONCURRENT_ADMISSION, "No variant is running"),
-        Some(one) if is_evicted(one.workload) => {
+        Some(one) if one.workload.is_evicted() => {
             (reasons::VARIANT_EVICTED, "Admitted variant was evicted")
         }
         Some(_) => return None,
@@ -174,7 +173,7 @@ fn admission(family: &VariantFamily<'_>) -> Option<ParentTransition> {
     let shown = &parent.status;
     let Variant { workload, .. } = variant;
     let same = shown.admission == workload.status.admission;
-    let stays = match holds_quota(parent) {
+    let stays = match parent.has_quota_reservation() {
         // With the quota of another variant it goes on until that is evicted.
         true => same || !family.runs_as(variant),
         // The job was changed meanwhile: the variant is made again.
@@ -195,7 +194,7 @@ fn finish(family: &VariantFamily<'_>) -> Vec<VariantStep> {
     let end = find(&family.parent.status.conditions, FINISHED);
     let (reason, message) =
         end.map(|one| (one.reason.clone(), one.message.clone())).unwrap_or_default();
-    let open = family.variants.iter().filter(|one| !is_finished(one.workload));
+    let open = family.variants.iter().filter(|one| !one.workload.is_finished());
     open.map(|one| VariantStep::Finish {
         variant: name_of(one.workload).to_owned(),
         reason: reason.clone(),

@@ -4,7 +4,7 @@ use crds::{
     meta::is_true,
     names::{
         annotations::ALLOWED_RESOURCE_FLAVORS,
-        conditions::{ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED, WAITING_FOR_REPLACEMENT_PODS},
+        conditions::{ADMITTED, WAITING_FOR_REPLACEMENT_PODS},
     },
     v1beta2::{ConcurrentAdmissionPolicy, Workload},
 };
@@ -92,7 +92,7 @@ impl<'a> VariantFamily<'a> {
     /// Whether the parent has the admission of this variant.
     #[must_use]
     pub fn runs_as(&self, variant: Variant<'_>) -> bool {
-        holds_quota(self.parent) && admitted_flavor(self.parent) == Some(variant.flavor)
+        self.parent.has_quota_reservation() && admitted_flavor(self.parent) == Some(variant.flavor)
     }
 }
 
@@ -110,54 +110,27 @@ fn admitted_flavor(workload: &Workload) -> Option<&str> {
     sets.flat_map(|set| set.flavors.values()).next().map(String::as_str)
 }
 
-/// Whether it holds quota.
-#[must_use]
-pub fn holds_quota(workload: &Workload) -> bool {
-    is_true(&workload.status.conditions, QUOTA_RESERVED)
-}
-
-/// Whether it is evicted.
-#[must_use]
-pub fn is_evicted(workload: &Workload) -> bool {
-    is_true(&workload.status.conditions, EVICTED)
-}
-
-/// Whether it is finished.
-#[must_use]
-pub fn is_finished(workload: &Workload) -> bool {
-    is_true(&workload.status.conditions, FINISHED)
-}
-
 /// Whether it is admitted, with quota that it is not about to lose.
 #[must_use]
 pub fn is_admitted(workload: &Workload) -> bool {
     let admitted = is_true(&workload.status.conditions, ADMITTED);
-    admitted && holds_quota(workload) && !is_evicted(workload) && !is_finished(workload)
-}
-
-/// Whether it is active.
-#[must_use]
-pub fn is_active(workload: &Workload) -> bool {
-    workload.spec.active != Some(false)
+    admitted
+        && workload.has_quota_reservation()
+        && !workload.is_evicted()
+        && !workload.is_finished()
 }
 
 /// Whether variants of this parent may compete: no switch, hold or missing pod keeps its job from running.
 #[must_use]
 pub fn may_run(parent: &Workload) -> bool {
     let waits = is_true(&parent.status.conditions, WAITING_FOR_REPLACEMENT_PODS);
-    is_active(parent) && !parent.status.is_on_hold() && (holds_quota(parent) || !waits)
-}
-
-/// Whether it is being deleted.
-#[must_use]
-pub fn is_deleted(workload: &Workload) -> bool {
-    workload.metadata.deletion_timestamp.is_some()
+    parent.is_active() && !parent.status.is_on_hold() && (parent.has_quota_reservation() || !waits)
 }
 
 /// Whether it was deactivated for a reason of its own, such as a rejected check. It competes no more: it would fail again.
 #[must_use]
 pub fn is_given_up(workload: &Workload) -> bool {
-    !is_active(workload) && workload.status.deactivation_with_cause().is_some()
+    !workload.is_active() && workload.status.deactivation_with_cause().is_some()
 }
 
 /// Its name.

@@ -1,6 +1,7 @@
 //! Variants that are missing, and those without a use (docs/reference/kueue.md §4.13).
 
 use crds::{
+    meta::is_deleting,
     names::{
         annotations::{ADMISSION_GATED_BY, ALLOWED_RESOURCE_FLAVORS},
         gates::CONCURRENT_ADMISSION,
@@ -16,10 +17,7 @@ use k8s_openapi::{
 
 use crate::{
     decide::VariantStep,
-    family::{
-        FamilyRules, Variant, VariantFamily, holds_quota, is_active, is_deleted, is_finished,
-        is_given_up, may_run, name_of, quoted,
-    },
+    family::{FamilyRules, Variant, VariantFamily, is_given_up, may_run, name_of, quoted},
 };
 
 /// The steps that give each flavor one variant that is like its parent.
@@ -42,7 +40,7 @@ fn next_flavor<'a>(
     let variant_of = |flavor: &str| kept.iter().find(|(one, _)| one.flavor == flavor);
     let is_missing = |flavor: &str| {
         variant_of(flavor).is_none_or(|(one, step)| {
-            is_deleted(one.workload) || matches!(step, Some(VariantStep::Delete { .. }))
+            is_deleting(&one.workload.metadata) || matches!(step, Some(VariantStep::Delete { .. }))
         })
     };
     let next = rules.flavors.iter().find(|flavor| is_missing(flavor))?;
@@ -91,11 +89,11 @@ fn variant_spec(parent: &WorkloadSpec) -> WorkloadSpec {
 /// The step for an existing variant.
 fn update(variant: Variant<'_>, parent: &Workload) -> Option<VariantStep> {
     let workload = variant.workload;
-    if is_deleted(workload) || is_finished(workload) {
+    if is_deleting(&workload.metadata) || workload.is_finished() {
         return None;
     }
     // What the job runs with is given back by an eviction, after the pods are gone.
-    if holds_quota(workload) && holds_quota(parent) {
+    if workload.has_quota_reservation() && parent.has_quota_reservation() {
         return set_priority(workload, parent);
     }
     let of = quoted(workload);
@@ -104,7 +102,7 @@ fn update(variant: Variant<'_>, parent: &Workload) -> Option<VariantStep> {
         format!("Variant Workload {of} deleted; flavor \"{flavor}\" no longer in ClusterQueue")
     } else if differs(workload, parent) {
         format!("Variant Workload {of} deleted; its parent has changed")
-    } else if is_given_up(workload) && !is_active(parent) {
+    } else if is_given_up(workload) && !parent.is_active() {
         // An activation of the parent gives every flavor another chance.
         format!("Variant Workload {of} deleted; its parent is not active")
     } else {

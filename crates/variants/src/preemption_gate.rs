@@ -12,7 +12,7 @@ use crds::{
 };
 use jiff::{SignedDuration, Timestamp};
 
-use crate::family::{Variant, VariantFamily, holds_quota, is_active, is_finished};
+use crate::family::{Variant, VariantFamily};
 
 /// How long a variant with an open gate may take before the next gate is opened.
 pub const PREEMPTION_TIMEOUT: Duration = Duration::from_secs(300);
@@ -50,7 +50,7 @@ pub fn next_gate<'a>(family: &VariantFamily<'a>, now: Timestamp) -> NextGate<'a>
 
 /// Whether the variant may still be admitted.
 fn competes(workload: &Workload) -> bool {
-    is_active(workload) && !holds_quota(workload) && !is_finished(workload)
+    workload.is_active() && !workload.has_quota_reservation() && !workload.is_finished()
 }
 
 fn open_gate(workload: &Workload) -> Option<&PreemptionGateState> {

@@ -1,8 +1,6 @@
 //! Validation of the status of Workloads.
 
 use crds::{
-    meta,
-    names::conditions::QUOTA_RESERVED,
     v1beta2::{
         Admission, AdmissionCheckState, PodSetAssignment, PodSetUpdate, ReclaimablePod, Workload,
     },
@@ -13,11 +11,6 @@ use jobs::pod_counts::count;
 use super::{
     Rules, resource_flavor::check_tolerations, workload::is_elastic, workload_update::has_shrunk,
 };
-
-/// Whether quota is reserved for a Workload.
-pub(super) fn is_reserved(workload: &Workload) -> bool {
-    meta::is_true(&workload.status.conditions, QUOTA_RESERVED)
-}
 
 /// Errors of the status.
 pub(super) fn check(workload: &Workload, old: Option<&Workload>, rules: &Rules) -> Errors {
@@ -51,8 +44,9 @@ fn check_conditions(workload: &Workload) -> Errors {
 
 /// A Workload with quota needs an admission. One that was stored without it can still be changed.
 fn check_reserved(workload: &Workload, old: Option<&Workload>) -> Option<FieldError> {
-    let unrecorded =
-        |workload: &Workload| is_reserved(workload) && workload.status.admission.is_none();
+    let unrecorded = |workload: &Workload| {
+        workload.has_quota_reservation() && workload.status.admission.is_none()
+    };
     let detail = "must be set while the QuotaReserved condition is true";
     (unrecorded(workload) && !old.is_some_and(unrecorded))
         .then(|| FieldError::required("status.admission", detail))

@@ -13,17 +13,16 @@ use super::{
     Rules,
     pod_set_meaning::mean_the_same,
     workload::{annotations, is_elastic},
-    workload_status::is_reserved,
 };
 
 /// Errors of an update.
 pub(super) fn check(new: &Workload, old: &Workload, rules: &Rules) -> Errors {
     let mut errors = Errors::new();
     // The update that releases the quota may reset reclaimable pods, but not change pod sets.
-    if is_reserved(old) {
+    if old.has_quota_reservation() {
         errors.extend(check_pod_sets(new, old, rules));
     }
-    if is_reserved(new) && is_reserved(old) {
+    if new.has_quota_reservation() && old.has_quota_reservation() {
         errors.extend(check_reclaimable(new, old, rules));
     }
     errors.extend(check_admission(new, old, rules));

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::Definition;
+use crate::json::text;
 
 /// Marks a field that the inventory does not list further.
 const OPAQUE: &str = "(standard Kubernetes type, not listed further)";
@@ -209,10 +210,6 @@ fn constraints(schema: &Value) -> String {
 
 fn rules(schema: &Value) -> usize {
     schema["x-kubernetes-validations"].as_array().map_or(0, Vec::len)
-}
-
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
 }
 
 fn capital(value: &Value) -> &'static str {

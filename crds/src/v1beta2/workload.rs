@@ -7,7 +7,11 @@ use serde::{Deserialize, Serialize};
 use super::workload_status::WorkloadStatus;
 use crate::{
     kind::kind,
-    names::labels::CONCURRENT_ADMISSION_PARENT,
+    meta::is_true,
+    names::{
+        conditions::{EVICTED, FINISHED, QUOTA_RESERVED},
+        labels::CONCURRENT_ADMISSION_PARENT,
+    },
     pod::PodTemplate,
     rules,
     schema::{DnsLabel, DnsSubdomain, PodTemplateShape, Text},
@@ -38,6 +42,30 @@ impl Workload {
     pub fn parent(&self) -> Option<&OwnerReference> {
         let owners = self.metadata.owner_references.as_deref().unwrap_or_default();
         owners.iter().find(|one| one.kind == Self::KIND && one.api_version == Self::API_VERSION)
+    }
+
+    /// Whether it may have quota: it was not deactivated.
+    #[must_use]
+    pub fn is_active(&self) -> bool {
+        self.spec.active != Some(false)
+    }
+
+    /// Whether quota is reserved for it, also when it is evicted or finished.
+    #[must_use]
+    pub fn has_quota_reservation(&self) -> bool {
+        is_true(&self.status.conditions, QUOTA_RESERVED)
+    }
+
+    /// Whether it is evicted.
+    #[must_use]
+    pub fn is_evicted(&self) -> bool {
+        is_true(&self.status.conditions, EVICTED)
+    }
+
+    /// Whether it is finished.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        is_true(&self.status.conditions, FINISHED)
     }
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{admission_check_state::AdmissionCheckState, topology_assignment::TopologyAssignment};
 use crate::{
-    meta::{Condition, find},
+    meta::{Condition, find, find_true},
     names::{
         conditions::{ADMITTED, EVICTED, QUOTA_RESERVED},
         reasons::{DEACTIVATED, ON_HOLD},
@@ -85,17 +85,14 @@ impl WorkloadStatus {
     /// Since when its run time counts: its admission, else its reservation. `None` without either.
     #[must_use]
     pub fn started_at(&self) -> Option<jiff::Timestamp> {
-        let since = |condition| {
-            let found = find(&self.conditions, condition).filter(|one| one.status == "True");
-            found?.transitioned_at()
-        };
+        let since = |condition| find_true(&self.conditions, condition)?.transitioned_at();
         since(ADMITTED).or_else(|| since(QUOTA_RESERVED))
     }
 
     /// The condition of an eviction by a deactivation that has a cause, such as a rejected check.
     #[must_use]
     pub fn deactivation_with_cause(&self) -> Option<&Condition> {
-        let evicted = find(&self.conditions, EVICTED).filter(|one| one.status == "True")?;
+        let evicted = find_true(&self.conditions, EVICTED)?;
         let cause = evicted.reason.strip_prefix(DEACTIVATED)?;
         cause.starts_with("DueTo").then_some(evicted)
     }

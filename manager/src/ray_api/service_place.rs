@@ -6,7 +6,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use crds::names::labels::{JOB_UID, PREBUILT_WORKLOAD_NAME};
+use crds::{
+    json::text,
+    names::labels::{JOB_UID, PREBUILT_WORKLOAD_NAME},
+};
 use kube::Client;
 use ray_api::{
     RayApiRefusal, RayOwnerKind, ServiceCall, ServiceOwner, owner_candidates, owns_service,
@@ -161,10 +164,6 @@ impl ServiceSearch {
 fn path(kind: RayOwnerKind, namespace: &str) -> String {
     let (group, version) = kind.group_version();
     format!("/apis/{group}/{version}/namespaces/{namespace}/{}", kind.plural())
-}
-
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
 }
 
 fn failed(call: &ServiceCall<'_>, error: &kube::Error) -> RayApiRefusal {

@@ -7,6 +7,7 @@ use std::{
 };
 
 use appwrapper::{WrapperFacts, settings::WrapperSettings};
+use crds::json::{label, text};
 use jiff::tz::TimeZone;
 use ray::{
     PassInputs, names,
@@ -250,14 +251,6 @@ fn is_owned(parent: &Value, object: &Value) -> bool {
     let uid = &parent["metadata"]["uid"];
     let owners = object["metadata"]["ownerReferences"].as_array().into_iter().flatten();
     owners.into_iter().any(|owner| owner["uid"] == *uid)
-}
-
-fn label<'a>(object: &'a Value, name: &str) -> &'a str {
-    text(&object["metadata"]["labels"][name])
-}
-
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
 }
 
 impl fmt::Display for ParentId {

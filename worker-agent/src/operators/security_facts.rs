@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crds::json::text;
 use kube::Client;
 use ray::security::{
     ClusterPlatform, SecurityConfig, SecurityConfigError, SecurityFacts, SecuritySettings,
@@ -94,10 +95,6 @@ async fn read(client: &Client, path: &'static str) -> Result<Value, SecurityFact
     let answer = json_object::get(client, path).await;
     let unreadable = |source| SecurityFactsError::Read { path, source: Box::new(source) };
     Ok(answer.map_err(unreadable)?.unwrap_or_default())
-}
-
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
 }
 
 #[cfg(test)]

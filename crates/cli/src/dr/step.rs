@@ -7,11 +7,8 @@
 //! A write that was done shows in the objects, so that a run continues where an earlier one ended.
 
 use crds::{
-    meta::{annotation, is_rebuilding, is_true},
-    names::{
-        annotations::{INCARNATION, WORKLOAD_UID},
-        conditions::QUOTA_RESERVED,
-    },
+    meta::{annotation, is_rebuilding},
+    names::annotations::{INCARNATION, WORKLOAD_UID},
     v1beta2::Workload,
 };
 use jobs::{GenericJob, JobObject};
@@ -74,7 +71,7 @@ impl RebuildProgress {
         if !is_rebuilding(&workload.metadata) {
             return None;
         }
-        if !is_true(&workload.status.conditions, QUOTA_RESERVED) {
+        if !workload.has_quota_reservation() {
             return Some(RebuildStep::Reserve);
         }
         if workload.status.cluster_name.is_none() {

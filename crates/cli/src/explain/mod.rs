@@ -228,7 +228,7 @@ fn state_of(workload: &Workload) -> (WorkloadState, Option<&Condition>) {
     if is_true(conditions, FINISHED) {
         return (WorkloadState::Finished, of(FINISHED));
     }
-    if workload.spec.active == Some(false) {
+    if !workload.is_active() {
         return (WorkloadState::Deactivated, of(EVICTED));
     }
     if is_true(conditions, ADMITTED) {

@@ -8,7 +8,7 @@ use ::jobs::{
     pods,
 };
 use crds::{
-    meta::{find, is_rebuilding},
+    meta::{find, is_deleting, is_rebuilding},
     names::{conditions::QUOTA_RESERVED, reasons},
     v1beta2::Workload,
 };
@@ -259,7 +259,8 @@ impl Core {
     /// Whether a job is a child. One that is being deleted gives its Workload up before that is asked
     /// (docs/reference/kueue.md §7.3 row 0c).
     fn ancestry_of(&mut self, key: &JobKey) -> FoundAncestry {
-        let Some((key, job)) = self.jobs.get(key).filter(|(_, job)| !is_deleted(job)) else {
+        let Some((key, job)) = self.jobs.get(key).filter(|(_, job)| !is_deleting(job.metadata()))
+        else {
             self.nested_too_deep.remove(key);
             return FoundAncestry::top();
         };
@@ -291,7 +292,7 @@ impl Core {
                 let found = self.jobs.ancestry((key, job), self.ctx.now);
                 let child = found.is_ok_and(|found| matches!(found.ancestry, Ancestry::ChildOf(_)));
                 rebuilding |= is_rebuilding(job.metadata());
-                (!child || is_deleted(job)) && (environment.managed)(key, job, false)
+                (!child || is_deleting(job.metadata())) && (environment.managed)(key, job, false)
             });
             let members: Vec<JobKey> = members.cloned().collect();
             // Without the members that are still to be made, the others would look like a group that has lost pods.
@@ -370,7 +371,7 @@ impl Core {
         let workload = record.object();
         let is_leaving = workload.metadata.deletion_timestamp.is_some();
         // Its waiting time begins again after a reactivation.
-        if is_leaving || workload.spec.active == Some(false) {
+        if is_leaving || !workload.is_active() {
             fleet.reset_waiting(id);
         }
         if let Some((reason, message)) = self.scheduler.blocker(workload) {
@@ -433,8 +434,10 @@ impl Core {
         let replacement = self.jobs.replacement(key, workload, self.scheduler.index());
         // A pod that waits for its start waits for the next reservation as well.
         let is_gated = |job: &JobObject| job.as_pod().is_some_and(|one| one.is_gated());
-        let waits_as_pod =
-            self.jobs.of(key, workload).is_some_and(|(_, job)| is_gated(job) && !is_deleted(job));
+        let waits_as_pod = self
+            .jobs
+            .of(key, workload)
+            .is_some_and(|(_, job)| is_gated(job) && !is_deleting(job.metadata()));
         let CoreConfig { owns_workloads, legacy_reasons, explicit_status, .. } = self.config;
         let retention = self.config.keeps_finished_for.filter(|_| owns_workloads);
         Some(StatusInputs {
@@ -468,10 +471,6 @@ impl Core {
     }
 }
 
-fn is_deleted(job: &JobObject) -> bool {
-    job.metadata().deletion_timestamp.is_some()
-}
-
 /// Whether a Workload waited for the end of its admission gates, by its last explanation.
 fn was_gated(record: &TrackedWorkload) -> bool {
     names_blocker(record, &[reasons::ADMISSION_GATED])
@@ -497,7 +496,7 @@ fn shows_ended_reason(record: &TrackedWorkload, legacy_reasons: bool) -> bool {
         reasons::PENDING => !legacy_reasons,
         _ => false,
     });
-    ended && !is_explained && workload.spec.active != Some(false)
+    ended && !is_explained && workload.is_active()
 }
 
 /// Whether the last explanation of a Workload, which no cycle has given, has one of these reasons.

@@ -1,7 +1,7 @@
 //! Conditions: one per type; the transition time changes only with the status.
 
 use crds::meta::Condition;
-pub use crds::meta::find;
+pub use crds::meta::{find, find_true};
 
 use super::message::for_condition;
 use super::reason;

@@ -46,9 +46,7 @@ pub fn deactivated_without_quota(mut status: WorkloadStatus, at: StatusStamp) ->
 /// upstream leaves it; [`reactivated`] removes it.
 #[must_use]
 pub fn deactivated(mut status: WorkloadStatus, at: StatusStamp) -> WorkloadStatus {
-    let target = condition::find(&status.conditions, conditions::DEACTIVATION_TARGET)
-        .filter(|one| one.status == "True")
-        .cloned();
+    let target = condition::find_true(&status.conditions, conditions::DEACTIVATION_TARGET).cloned();
     let mut message = MESSAGE.to_owned();
     if let Some(target) = &target {
         message = format!("{message} due to {}", target.message);

@@ -29,9 +29,7 @@ fn release(
     at: StatusStamp,
 ) -> WorkloadStatus {
     // A Workload on hold gives its quota back without an eviction; that of an earlier reservation is over.
-    let evicted = condition::find(&status.conditions, conditions::EVICTED)
-        .filter(|one| one.status == "True")
-        .cloned();
+    let evicted = condition::find_true(&status.conditions, conditions::EVICTED).cloned();
     let (reason, message) = evicted.map(|one| (one.reason, one.message)).unwrap_or_default();
     if !reason.is_empty() {
         let at_once = requeues(&reason);

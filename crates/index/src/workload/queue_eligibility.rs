@@ -36,7 +36,7 @@ pub(crate) fn admission_gates<'a>(config: &IndexConfig, workload: &'a Workload) 
 
 /// Whether the Workload is in no queue, whatever its backoff.
 pub(super) fn is_excluded(config: &IndexConfig, workload: &Workload) -> bool {
-    workload.spec.active == Some(false)
+    !workload.is_active()
         || workload.metadata.deletion_timestamp.is_some()
         || admission_gates(config, workload).is_some()
         // Until its status is complete it would be admitted a second time (docs/reference/dispatch.md §11).

@@ -8,7 +8,7 @@ use crds::v1beta2::Workload;
 use engine::Time;
 
 use crate::config::IndexConfig;
-use crate::status::find;
+use crate::status::{find, find_true};
 use crate::time::time;
 
 const MILLISECOND: i64 = 1_000_000;
@@ -31,8 +31,7 @@ pub(super) fn priority(config: &IndexConfig, workload: &Workload) -> i64 {
 
 /// Queue-order timestamp: creation, or the last eviction that reorders.
 pub(super) fn queued_at(config: &IndexConfig, workload: &Workload) -> Time {
-    let evicted =
-        find(&workload.status.conditions, conditions::EVICTED).filter(|one| one.status == "True");
+    let evicted = find_true(&workload.status.conditions, conditions::EVICTED);
     // Only these evictions set a Workload back in its queue (§3.2).
     let reorders = |one: &&Condition| match one.reason.as_str() {
         reasons::PODS_READY_TIMEOUT => config.eviction_timestamp,

@@ -14,11 +14,11 @@
 use std::cmp::Reverse;
 
 use crds::{
-    meta::{annotation, is_true},
+    meta::{annotation, is_deleting},
     names::{
         EXACTLY_ONCE,
         annotations::{EXECUTION, RAYCLUSTER_GENERATION, WORKLOAD_SLICE_REPLACEMENT_FOR},
-        conditions::{ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED},
+        conditions::{ADMITTED, EVICTED, FINISHED},
         reasons,
     },
     v1beta2::{PodSet, Workload},
@@ -103,7 +103,7 @@ pub(super) fn reconcile<J: GenericJob + Clone>(
     }
     let mut steps: Vec<ReconcileStep<J>> =
         slices.surplus.iter().map(|one| drop_slice(one)).collect();
-    let leaving = slices.finished.iter().filter(|one| is_deleted(one));
+    let leaving = slices.finished.iter().filter(|one| is_deleting(&one.metadata));
     steps.extend(leaving.filter_map(|one| remove_finalizer(one)));
     match slices.holder {
         Some(holder) => {
@@ -149,7 +149,7 @@ fn with_holder<J: GenericJob + Clone>(
     holder: &Workload,
     context: ReconcileContext<'_>,
 ) -> Vec<ReconcileStep<J>> {
-    if is_deleted(holder) {
+    if is_deleting(&holder.metadata) {
         return with_deleted(job, holder, context).into_iter().collect();
     }
     let mut steps = workload_keys::steps(job, holder, context);
@@ -172,7 +172,7 @@ fn without_holder<J: GenericJob + Clone>(
     slice: &Workload,
     context: ReconcileContext<'_>,
 ) -> Vec<ReconcileStep<J>> {
-    if is_deleted(slice) {
+    if is_deleting(&slice.metadata) {
         return with_deleted(job, slice, context).into_iter().collect();
     }
     let mut steps = workload_keys::steps(job, slice, context);
@@ -211,14 +211,14 @@ fn resize<J: GenericJob>(
     let Some(pending) = pending else {
         return resize_holder(job, sets, holder, context.gates).into_iter().collect();
     };
-    if is_deleted(pending) {
+    if is_deleting(&pending.metadata) {
         return remove_finalizer(pending).into_iter().collect();
     }
     if is_unneeded(job, sets, (holder, pending)) {
         return vec![drop_slice(pending)];
     }
     let mut steps = workload_keys::steps(job, pending, context);
-    steps.extend(match holds_quota(pending) {
+    steps.extend(match pending.has_quota_reservation() {
         true => follow_time_limit(job, pending).or_else(|| resize_reserved(sets, pending)),
         false => update(job, pending, context),
     });
@@ -231,7 +231,7 @@ fn is_unneeded<J: GenericJob>(
     sets: &[PodSet],
     (holder, pending): (&Workload, &Workload),
 ) -> bool {
-    if holds_quota(pending) {
+    if pending.has_quota_reservation() {
         return false;
     }
     // A replacement that was deactivated waits for its activation. The next size gets another one.
@@ -353,7 +353,7 @@ fn update<J: GenericJob>(
 
 /// Ends a slice that is not needed.
 fn drop_slice<J>(slice: &Workload) -> ReconcileStep<J> {
-    let gone = remove_finalizer(slice).filter(|_| is_deleted(slice));
+    let gone = remove_finalizer(slice).filter(|_| is_deleting(&slice.metadata));
     gone.unwrap_or_else(|| ReconcileStep::Workload {
         name: name(slice),
         write: WorkloadStep::Finish {
@@ -397,15 +397,15 @@ fn waits_to_replace(slice: &Workload, open: &[&Workload]) -> bool {
             true => !admitted || evicted,
             false => !admitted && is(old, EVICTED),
         };
-        waits && holds_quota(old) && replaces(slice, old)
+        waits && old.has_quota_reservation() && replaces(slice, old)
     };
-    holds_quota(slice) && open.iter().any(waits_for)
+    slice.has_quota_reservation() && open.iter().any(waits_for)
 }
 
 /// The slice that the pods have their quota from. One that is about to lose it comes first: its pods end before anything else.
 fn holder<'a>(open: &[&'a Workload]) -> Option<&'a Workload> {
     let holds = |one: &&Workload| {
-        holds_quota(one) && !is_taken_over(one, open) && !waits_to_replace(one, open)
+        one.has_quota_reservation() && !is_taken_over(one, open) && !waits_to_replace(one, open)
     };
     let mut slices_with_quota = open.iter().copied().filter(holds);
     slices_with_quota.clone().find(|one| leaves(one)).or_else(|| slices_with_quota.next_back())
@@ -413,7 +413,7 @@ fn holder<'a>(open: &[&'a Workload]) -> Option<&'a Workload> {
 
 /// The direct replacement of the holder; without a holder the latest slice, an evicted one last.
 fn pending<'a>(open: &[&'a Workload], holder: Option<&Workload>) -> Option<&'a Workload> {
-    let waits = |one: &&Workload| !holds_quota(one) || waits_to_replace(one, open);
+    let waits = |one: &&Workload| !one.has_quota_reservation() || waits_to_replace(one, open);
     let mut waiting = open.iter().copied().filter(waits);
     match holder {
         Some(holder) => waiting.rfind(|one| replaces(one, holder)),
@@ -426,16 +426,16 @@ fn pending<'a>(open: &[&'a Workload], holder: Option<&Workload>) -> Option<&'a W
 
 /// Whether a slice is about to lose its quota.
 fn leaves(slice: &Workload) -> bool {
-    is(slice, EVICTED) || is_deleted(slice)
+    is(slice, EVICTED) || is_deleting(&slice.metadata)
 }
 
 /// Whether another slice has the quota of this one. It is finished once the API shows that.
 fn is_taken_over(slice: &Workload, open: &[&Workload]) -> bool {
     let takes_over = |one: &&Workload| {
-        let stays = holds_quota(one) && !is(one, EVICTED);
+        let stays = one.has_quota_reservation() && !is(one, EVICTED);
         stays && replaces(one, slice) && !waits_to_replace(one, open)
     };
-    holds_quota(slice) && open.iter().any(takes_over)
+    slice.has_quota_reservation() && open.iter().any(takes_over)
 }
 
 fn replaces(slice: &Workload, old: &Workload) -> bool {
@@ -461,14 +461,6 @@ fn n_predecessors(slice: &Workload, all: &[&Workload]) -> usize {
 
 fn created(slice: &Workload) -> Option<jiff::Timestamp> {
     slice.metadata.creation_timestamp.as_ref().map(|time| time.0)
-}
-
-fn holds_quota(slice: &Workload) -> bool {
-    is_true(&slice.status.conditions, QUOTA_RESERVED)
-}
-
-fn is_deleted(slice: &Workload) -> bool {
-    slice.metadata.deletion_timestamp.is_some()
 }
 
 fn same_names(left: &[PodSet], right: &[PodSet]) -> bool {

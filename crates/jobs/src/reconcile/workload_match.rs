@@ -2,7 +2,7 @@
 
 use crds::{
     meta::is_true,
-    names::conditions::{FINISHED, QUOTA_RESERVED},
+    names::conditions::FINISHED,
     v1beta2::{Workload, WorkloadSpec},
 };
 
@@ -31,7 +31,7 @@ pub(super) fn find_match<'a, J: GenericJob>(
     }
     if job.unresolved().is_some() {
         // A missing object proves no difference. The one with quota is that of a job that runs.
-        others.sort_by_key(|one| !is_true(&one.status.conditions, QUOTA_RESERVED));
+        others.sort_by_key(|one| !one.has_quota_reservation());
         return WorkloadMatch { workload: others.first().copied(), others: Vec::new() };
     }
     let position = others.iter().position(|workload| is_equivalent(job, workload, context));
@@ -57,7 +57,7 @@ fn is_equivalent<J: GenericJob>(
     workload: &Workload,
     context: ReconcileContext<'_>,
 ) -> bool {
-    let reserved = is_true(&workload.status.conditions, QUOTA_RESERVED);
+    let reserved = workload.has_quota_reservation();
     let infos = if reserved {
         // A missing flavor does not prove a difference; it may still be created.
         match pod_sets_info::pod_sets_info(workload, context.flavors, context.gates) {

@@ -151,7 +151,7 @@ fn rest<J: GenericJob>(set: &J, workload: &Workload, runs: bool) -> Option<Recon
         return Some(ReconcileStep::Workload { name: name(workload), write: WorkloadStep::Delete });
     }
     let reserved = is_true(conditions, QUOTA_RESERVED);
-    if !is_active(workload) {
+    if !workload.is_active() {
         // It is evicted, and waits for its activation and not for pods.
         let releases = reserved && is_true(conditions, EVICTED) && !runs;
         return releases.then(|| ReconcileStep::Workload {
@@ -179,14 +179,14 @@ fn serve<J: GenericJob>(
     let counts = workload.spec.pod_sets.iter().map(|set| i64::from(set.count.unwrap_or(1)));
     if counts.sum::<i64>() != i64::from(size) {
         // Whatever went round the webhook: without quota the Workload keeps its place.
-        return vec![if is_true(&workload.status.conditions, QUOTA_RESERVED) {
+        return vec![if workload.has_quota_reservation() {
             ReconcileStep::Workload { name: name(workload), write: WorkloadStep::Delete }
         } else {
             let spec = WorkloadSpec { pod_sets: set.pod_sets(gates), ..workload.spec.clone() };
             ReconcileStep::UpdateWorkload(Box::new(Workload { spec, ..workload.clone() }))
         }];
     }
-    if workload.status.is_on_hold() && is_active(workload) {
+    if workload.status.is_on_hold() && workload.is_active() {
         return vec![ReconcileStep::Workload {
             name: name(workload),
             write: WorkloadStep::EndHold,
@@ -195,10 +195,6 @@ fn serve<J: GenericJob>(
     // The priority stays that of the creation.
     let gates = follow_gates(set, workload, gates);
     gates.into_iter().chain(follow_queue(set, workload)).collect()
-}
-
-fn is_active(workload: &Workload) -> bool {
-    workload.spec.active != Some(false)
 }
 
 #[cfg(test)]

@@ -260,7 +260,7 @@ impl World {
 fn schedule(workload: &mut Workload, drained: &BTreeSet<String>) {
     let is = |workload: &Workload, kind: &str| is_true(&workload.status.conditions, kind);
     let stopped = drained.contains(&workload.spec.queue_name);
-    let inactive = workload.spec.active == Some(false);
+    let inactive = !workload.is_active();
     if is(workload, "Finished") || workload.metadata.deletion_timestamp.is_some() {
         return;
     }

@@ -13,7 +13,7 @@ use super::{
     context::{ClusterContext, PassInputs},
     failure::Failure,
     gcs_storage::reconcile_claim,
-    groups::{is_terminating, reconcile_pods},
+    groups::reconcile_pods,
     ingress::reconcile_ingress,
     network_policy::reconcile_policies,
     redis_cleanup,
@@ -23,7 +23,7 @@ use super::{
     validate::{self, InvalidCluster},
 };
 use crate::{
-    json::{name, text},
+    json::{is_terminating, name, text},
     names,
     pass::Pass,
     security::{prepare, reconcile_security},

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     conditions_of,
-    json::{annotation, label, name, text},
+    json::{annotation, is_terminating, label, name, text},
     names,
     pass::{OrderOutcome, Pass},
     step::{RayStep, RayTarget},
@@ -68,10 +68,6 @@ pub(crate) fn delete_all(
     }
     pass.normal("DeletedPod", format!("Deleted {what} for RayCluster {cluster} {why}"));
     Ok(())
-}
-
-pub(crate) fn is_terminating(object: &Value) -> bool {
-    !object["metadata"]["deletionTimestamp"].is_null()
 }
 
 /// Whether the head was made from another spec, and the strategy asks for new pods.

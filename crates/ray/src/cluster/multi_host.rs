@@ -11,12 +11,12 @@ use super::{
     duplicate_workers::{IndexedPod, younger_duplicates},
     failure::Failure,
     group_size::{MOST_PODS_PER_PASS, desired_replicas, hosts},
-    groups::{create_workers, delete_worker, is_terminating, replica_index},
+    groups::{create_workers, delete_worker, replica_index},
     pod_health::{end_of, must_be_replaced, phase, terminated_text},
     worker_pod::WorkerPlace,
 };
 use crate::{
-    json::{label, name},
+    json::{is_terminating, label, name},
     names,
     pass::Pass,
     v1::WorkerGroupSpec,

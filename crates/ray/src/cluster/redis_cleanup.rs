@@ -10,12 +10,11 @@ use serde_json::{Map, Value, json};
 
 use super::{
     context::{ClusterContext, label_value},
-    groups::is_terminating,
     head_pod::{has_fixed_name, head_pod},
     ray_container::shell,
 };
 use crate::{
-    json::{annotation, field, items, list, named, object, text},
+    json::{annotation, field, is_terminating, items, list, named, object, text},
     names,
     pass::{OrderOutcome, Pass},
     step::{RayStep, RayTarget},

@@ -7,10 +7,12 @@ use serde_json::{Value, json};
 use super::{
     context::{ClusterContext, label_value},
     failure::Failure,
-    groups::is_terminating,
 };
 use crate::{
-    json::{field, items, label, list, merge_difference, name, named, object, text, texts},
+    json::{
+        field, is_terminating, items, label, list, merge_difference, name, named, object, text,
+        texts,
+    },
     names,
     pass::{OrderOutcome, Pass},
     step::{RayStep, RayTarget},

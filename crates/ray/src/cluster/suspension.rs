@@ -8,12 +8,8 @@
 
 use serde_json::Value;
 
-use super::{
-    context::ClusterContext,
-    failure::Failure,
-    groups::{delete_all, is_terminating},
-};
-use crate::{conditions_of, names, pass::Pass};
+use super::{context::ClusterContext, failure::Failure, groups::delete_all};
+use crate::{conditions_of, json::is_terminating, names, pass::Pass};
 
 /// Where a cluster is in its suspension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,8 +12,7 @@ use super::{
     context::JobContext, phase::JobPhase, status::AttemptStatus, stopping::delete_cluster,
 };
 use crate::{
-    cluster::is_terminating,
-    json::{items, label, name},
+    json::{is_terminating, items, label, name},
     pass::{OrderOutcome, Pass},
     step::{RayStep, RayTarget},
     v1::{DeletionRule, DeletionStrategy},

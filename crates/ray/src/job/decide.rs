@@ -20,9 +20,8 @@ use super::{
 };
 use crate::{
     PassInputs,
-    cluster::is_terminating,
     head::{HeadMethod, HeadRequest, job_path},
-    json::{items, name, text},
+    json::{is_terminating, items, name, text},
     names,
     pass::{OrderOutcome, Pass},
     settings::OperatorSettings,

@@ -10,8 +10,7 @@ use super::{
     status::AttemptStatus,
 };
 use crate::{
-    cluster::is_terminating,
-    json::name,
+    json::{is_terminating, name},
     pass::{OrderOutcome, Pass},
 };
 

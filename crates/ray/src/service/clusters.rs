@@ -14,8 +14,7 @@ use super::{
     state::ServiceState,
 };
 use crate::{
-    cluster::is_terminating,
-    json::{items, label, merge_difference, name, object, texts},
+    json::{is_terminating, items, label, merge_difference, name, object, texts},
     pass::{OrderOutcome, Pass},
     step::{RayStep, RayTarget},
 };

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use crate::{
     PassInputs,
-    cluster::{ClusterChildren, ClusterContext, is_terminating},
-    json::{label, name, text},
+    cluster::{ClusterChildren, ClusterContext},
+    json::{is_terminating, label, name, text},
     names,
     settings::OperatorSettings,
     v1::{RayClusterSpec, RayServiceSpec},

@@ -29,8 +29,7 @@ use super::{
 };
 use crate::{
     PassInputs,
-    cluster::is_terminating,
-    json::{items, name, text},
+    json::{is_terminating, items, name, text},
     names,
     pass::{OrderOutcome, Pass},
     settings::OperatorSettings,

@@ -22,8 +22,8 @@ use super::{
     validate::timeout_of,
 };
 use crate::{
-    cluster::{is_running_and_ready, is_terminating, no_cluster_status, rfc3339},
-    json::{label, name, text},
+    cluster::{is_running_and_ready, no_cluster_status, rfc3339},
+    json::{is_terminating, label, name, text},
     names,
     pass::Pass,
 };

@@ -15,8 +15,7 @@ use super::{
     state::ServiceState,
 };
 use crate::{
-    cluster::is_terminating,
-    json::{name, text},
+    json::{is_terminating, name, text},
     pass::{OrderOutcome, Pass},
 };
 

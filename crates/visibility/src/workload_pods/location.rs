@@ -45,7 +45,7 @@ pub fn location_of(workload: &Workload) -> Result<WorkloadLocation, PodsRefusal>
         let checks: Vec<&str> = status.admission_checks.iter().map(|one| &*one.name).collect();
         return waits(format!("it waits for its admission checks {}", checks.join(", ")));
     }
-    if workload.spec.active == Some(false) {
+    if !workload.is_active() {
         return waits("it is deactivated".to_owned());
     }
     let message = find(&status.conditions, QUOTA_RESERVED).map(|one| &*one.message);

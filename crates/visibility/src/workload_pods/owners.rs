@@ -14,6 +14,7 @@ use crds::{
         annotations::{MULTI_KUEUE_ORIGIN_UID, WORKLOAD, WORKLOAD_SLICE_NAME, WORKLOAD_UID},
         labels::{MULTI_KUEUE_ORIGIN, POD_GROUP_NAME, PREBUILT_WORKLOAD_NAME},
     },
+    plural::guessed_plural,
     v1beta2::Workload,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
@@ -181,18 +182,9 @@ pub fn owner_path(namespace: &str, owner: &OwnerReference) -> Option<String> {
         None if is_name(&owner.api_version) => format!("/api/{}", owner.api_version),
         _ => return None,
     };
-    let plural = plural(&owner.kind);
+    let plural = guessed_plural(&owner.kind);
     (is_name(&plural) && is_name(&owner.name))
         .then(|| format!("{base}/namespaces/{namespace}/{plural}/{}", owner.name))
-}
-
-/// The plural name of a kind, by the rule that all kinds between a job and its pods follow.
-fn plural(kind: &str) -> String {
-    let kind = kind.to_lowercase();
-    match kind.ends_with(['s', 'x']) {
-        true => format!("{kind}es"),
-        false => format!("{kind}s"),
-    }
 }
 
 #[cfg(test)]
@@ -398,6 +390,10 @@ mod tests {
         assert_eq!(
             path("ray.io/v1", "RayCluster", "a-b.c"),
             at("/apis/ray.io/v1/namespaces/ml/rayclusters/a-b.c")
+        );
+        assert_eq!(
+            path("example.com/v1", "Study", "a"),
+            at("/apis/example.com/v1/namespaces/ml/studies/a")
         );
         for (api_version, kind, name) in [
             ("v1", "Pod", "../../secrets/a"),

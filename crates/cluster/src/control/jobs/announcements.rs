@@ -10,7 +10,7 @@ use ::jobs::{
     pods::pod::FRAMEWORK,
 };
 use crds::{
-    meta::{find, is_true},
+    meta::{find_true, is_true},
     names::{
         conditions::{ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED},
         gates::ADMISSION,
@@ -94,7 +94,7 @@ pub(super) fn of_change(before: Option<&Workload>, jobs: WorkloadJobs<'_, '_>) -
 /// are not the end of the job.
 fn ends_job(before: &Workload, after: &Workload) -> bool {
     let others = [OUT_OF_SYNC, WORKLOAD_SLICE_REPLACED];
-    let over = find(&after.status.conditions, FINISHED).filter(|over| over.status == "True");
+    let over = find_true(&after.status.conditions, FINISHED);
     over.is_some_and(|over| !others.contains(&over.reason.as_str()))
         && !is_true(&before.status.conditions, FINISHED)
 }

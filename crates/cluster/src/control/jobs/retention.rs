@@ -31,7 +31,7 @@ pub(super) fn expires_at(
 
 /// When the retention of a deactivated Workload is over; `None` if there is nothing to wait for.
 pub(super) fn ends_at(workload: &Workload, retention: Duration) -> Option<Timestamp> {
-    if workload.spec.active != Some(false) {
+    if workload.is_active() {
         return None;
     }
     Some(after(workload.status.deactivation_with_cause()?.transitioned_at()?, retention))

@@ -287,7 +287,7 @@ fn event(note: &str, workload: &Workload) -> EventRecord {
 
 /// A Workload that was refused quota, with the condition.
 fn refusal(workload: &Workload) -> Option<(&Workload, &Condition)> {
-    let deactivated = workload.spec.active == Some(false);
+    let deactivated = !workload.is_active();
     let condition = find(&workload.status.conditions, QUOTA_RESERVED)?;
     (condition.status == "False" && !deactivated).then_some((workload, condition))
 }

@@ -117,8 +117,7 @@ impl WorkloadTransition<'_> {
 
     fn release(&self) -> Option<Measurement> {
         let evicted = find(&self.after.status.conditions, EVICTED)?;
-        let held = |one: &Workload| is_true(&one.status.conditions, QUOTA_RESERVED);
-        let releases = held(self.before) && !held(self.after);
+        let releases = self.before.has_quota_reservation() && !self.after.has_quota_reservation();
         (releases && evicted.status == "True").then(|| Measurement::QuotaReleased {
             // The release has removed the admission, and the ClusterQueue with it.
             labels: self.labels(self.before),

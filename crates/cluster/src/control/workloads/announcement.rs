@@ -1,7 +1,7 @@
 //! Events about a Workload: what a status write changes, published when the write is done (docs/reference/kueue.md §6.3).
 
 use crds::{
-    meta::{Condition, is_true},
+    meta::Condition,
     names::{
         THIN_QUEUE,
         annotations::ADMISSION_GATED_BY,
@@ -16,7 +16,7 @@ use crds::{
 };
 use index::{
     GATED_BY,
-    status::{find, for_condition, queued_at},
+    status::{find, find_true, for_condition, queued_at},
 };
 use jiff::Timestamp;
 use provisioning::CheckUpdate;
@@ -186,7 +186,7 @@ impl StatusChange<'_> {
 
     fn eviction(&self) -> Vec<EventRecord> {
         // A pending Workload that is deactivated loses nothing.
-        let reserved = is_true(&self.workload.status.conditions, QUOTA_RESERVED);
+        let reserved = self.workload.has_quota_reservation();
         let Some(evicted) = self.became_true(EVICTED).filter(|_| reserved) else {
             return Vec::new();
         };
@@ -308,7 +308,7 @@ impl StatusChange<'_> {
 
     /// The condition, if it is true after the write and was not, or for another reason.
     fn became_true(&self, condition: &str) -> Option<&Condition> {
-        let after = find(&self.after.conditions, condition).filter(|one| one.status == "True")?;
+        let after = find_true(&self.after.conditions, condition)?;
         let before = find(&self.workload.status.conditions, condition);
         let known = before.is_some_and(|one| one.status == "True" && one.reason == after.reason);
         (!known).then_some(after)

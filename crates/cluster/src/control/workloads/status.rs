@@ -91,7 +91,7 @@ pub(crate) enum NextStatus {
 /// Workload was activated again.
 pub(crate) fn needs_deactivation(record: &TrackedWorkload) -> bool {
     let workload = record.object();
-    workload.spec.active != Some(false)
+    workload.is_active()
         && record.is(DEACTIVATION_TARGET)
         && !status::was_deactivated(&workload.status)
 }
@@ -102,7 +102,7 @@ pub(crate) fn rules_out_reservation(record: &TrackedWorkload, inputs: &StatusInp
     inputs.gated.is_some()
         || record.phase() == WorkloadPhase::Finished
         || workload.metadata.deletion_timestamp.is_some()
-        || workload.spec.active == Some(false)
+        || !workload.is_active()
         || record.transitions().finish().is_some()
         || record.transitions().hold().is_some()
         || workload.status.is_on_hold() && !record.transitions().ends_hold()
@@ -155,7 +155,7 @@ pub(crate) fn next_status(
         return write(before, with_reasons(status, inputs), purpose);
     }
     // A deactivated Workload has its reason from the draft. That of an earlier cycle would replace it.
-    if !record.phase().holds_quota() && workload.spec.active != Some(false) {
+    if !record.phase().holds_quota() && workload.is_active() {
         return explain(record, inputs, now);
     }
     NextStatus::Nothing

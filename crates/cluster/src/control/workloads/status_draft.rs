@@ -90,7 +90,7 @@ impl<'a> StatusDraft<'a> {
 
     /// With quota that it is not about to lose.
     pub(super) fn keeps_quota(&self) -> bool {
-        self.holds_quota() && !self.is(EVICTED) && self.workload.spec.active != Some(false)
+        self.holds_quota() && !self.is(EVICTED) && self.workload.is_active()
     }
 
     /// Applies a transition. Its purpose names the write unless an earlier transition did.
@@ -164,7 +164,7 @@ impl<'a> StatusDraft<'a> {
     /// Updates the list of checks of a Workload with quota to those that its ClusterQueue requires now.
     pub(super) fn update_checks(&mut self, required: Option<&[String]>) {
         // A reservation of this draft has its list already.
-        let held = is_true(&self.workload.status.conditions, QUOTA_RESERVED);
+        let held = self.workload.has_quota_reservation();
         if let Some(required) = required.filter(|_| held && !self.is(EVICTED)) {
             let status = status::with_checks(self.status.clone(), required, self.at());
             self.apply(status, Purpose::Admit);
@@ -223,7 +223,7 @@ impl<'a> StatusDraft<'a> {
     /// Sets the states of provisioning checks.
     pub(super) fn update_provisioning_checks(&mut self, updates: &[CheckUpdate]) {
         // They were decided for the reservation that the object shows.
-        let holds = is_true(&self.workload.status.conditions, QUOTA_RESERVED);
+        let holds = self.workload.has_quota_reservation();
         if !holds || !self.holds_quota() || self.is(EVICTED) {
             return;
         }
@@ -245,7 +245,7 @@ impl<'a> StatusDraft<'a> {
     pub(super) fn reject(&mut self) {
         // Without quota a Rejected check deactivates nothing: the nomination refuses the Workload
         // (docs/reference/kueue.md §4.2).
-        let active = self.workload.spec.active != Some(false);
+        let active = self.workload.is_active();
         if !active || !self.holds_quota() || self.is(EVICTED) || self.is(DEACTIVATION_TARGET) {
             return;
         }
@@ -258,7 +258,7 @@ impl<'a> StatusDraft<'a> {
 
     /// Explains why a deactivated Workload without quota is pending.
     pub(super) fn deactivate_without_quota(&mut self) {
-        let inactive = self.workload.spec.active == Some(false);
+        let inactive = !self.workload.is_active();
         if inactive && !self.holds_quota() && !self.leaves_without_quota() {
             let status = status::deactivated_without_quota(self.status.clone(), self.at());
             self.apply(status, Purpose::Pending);
@@ -279,7 +279,7 @@ impl<'a> StatusDraft<'a> {
     /// Admits a Workload with Ready checks before a queue that stopped meanwhile ends its reservation: an admitted one
     /// stays, or is evicted (docs/reference/kueue.md §2.5).
     pub(super) fn admit_before_stop(&mut self, transitions: &PendingTransitions, stop: StopPolicy) {
-        let is_leaving = self.workload.spec.active == Some(false)
+        let is_leaving = !self.workload.is_active()
             || self.is_to_be_deactivated()
             || transitions.eviction().is_some()
             || transitions.unreserve().is_some()
@@ -295,7 +295,7 @@ impl<'a> StatusDraft<'a> {
     /// evicted for another reason, or has no quota, waits as well (docs/reference/kueue.md §2.3, §2.4).
     pub(super) fn delay_retry(&mut self) {
         // Deactivation clears the backoff.
-        if self.workload.spec.active == Some(false) || self.is_to_be_deactivated() {
+        if !self.workload.is_active() || self.is_to_be_deactivated() {
             return;
         }
         if let Some(until) = status::retry_at(&self.status).filter(|until| *until > self.now) {
@@ -309,7 +309,7 @@ impl<'a> StatusDraft<'a> {
         }
         // Deactivation comes before any requested eviction: it alone clears DeactivationTarget and
         // requeueState (docs/reference/kueue.md §2.4). It evicts a pending Workload, too.
-        if self.workload.spec.active == Some(false) && !self.leaves_without_quota() {
+        if !self.workload.is_active() && !self.leaves_without_quota() {
             let status = status::deactivated(self.status.clone(), self.at());
             return self.apply(status, Purpose::Evict);
         }
@@ -333,7 +333,7 @@ impl<'a> StatusDraft<'a> {
 
     /// Whether it is to be deactivated: that evicts it next.
     fn is_to_be_deactivated(&self) -> bool {
-        let active = self.workload.spec.active != Some(false);
+        let active = self.workload.is_active();
         active && self.is(DEACTIVATION_TARGET) && !status::was_deactivated(&self.status)
     }
 
@@ -424,7 +424,7 @@ impl<'a> StatusDraft<'a> {
 
     /// Requeues an evicted Workload when its backoff, its deactivation or the stop of its queue is over.
     pub(super) fn requeue(&mut self, stop: StopPolicy) {
-        if self.workload.spec.active != Some(false) {
+        if self.workload.is_active() {
             let mut status = status::backoff_ended(self.status.clone(), self.now);
             // Until the release the time of the eviction is not accumulated yet.
             if status::was_deactivated(&status) && !self.holds_quota() {
@@ -448,7 +448,7 @@ impl<'a> StatusDraft<'a> {
         let (over, reason) = match kept {
             // The reason may carry its cause: `DeactivatedDueTo<cause>`.
             kept if kept.starts_with(reasons::DEACTIVATED) => {
-                (self.workload.spec.active != Some(false), reasons::REACTIVATED)
+                (self.workload.is_active(), reasons::REACTIVATED)
             }
             reasons::CLUSTER_QUEUE_STOPPED => {
                 (!stop.stops_cluster_queue(), reasons::CLUSTER_QUEUE_RESTARTED)

@@ -38,7 +38,7 @@ const FINAL_BACKOFF: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
 pub(crate) fn deadline(record: &TrackedWorkload, inputs: &StatusInputs) -> Option<Timestamp> {
     let workload = record.object();
     let runs = record.phase().keeps_quota()
-        && workload.spec.active != Some(false)
+        && workload.is_active()
         && !record.is(DEACTIVATION_TARGET)
         && record.is(ADMITTED);
     let limits = time_limits(workload, &workload.status, inputs.policy.as_ref());

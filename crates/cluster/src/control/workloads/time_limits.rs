@@ -40,7 +40,7 @@ pub(crate) fn time_limits(
     status: &WorkloadStatus,
     policy: Option<&PodsReadyPolicy>,
 ) -> Vec<TimeLimit> {
-    let admitted = status::find(&status.conditions, ADMITTED).filter(|one| one.status == "True");
+    let admitted = status::find_true(&status.conditions, ADMITTED);
     let Some(since) = admitted.and_then(Condition::transitioned_at) else {
         return Vec::new();
     };

@@ -264,7 +264,7 @@ fn replace_workload(workload: &Workload, context: GroupContext<'_>) -> Steps {
     if context.pods.iter().any(|pod| pod.runs()) || context.is_active() {
         return stops;
     }
-    if is_true(&workload.status.conditions, QUOTA_RESERVED) {
+    if workload.has_quota_reservation() {
         return vec![ReconcileStep::Workload { name, write: WorkloadStep::Delete }];
     }
     let Ok(composition) = context.compose() else {
@@ -296,7 +296,7 @@ fn recompose(
     members: &Members<'_>,
     context: GroupContext<'_>,
 ) -> Option<Steps> {
-    let waits = !is_true(&workload.status.conditions, QUOTA_RESERVED)
+    let waits = !workload.has_quota_reservation()
         && !context.is_prebuilt()
         && !status::is_serving(context.pods)
         && !context.pods.iter().any(|pod| pod.runs())
@@ -462,7 +462,7 @@ fn moved(
     members: &Members<'_>,
     context: GroupContext<'_>,
 ) -> Option<ReconcileStep<Pod>> {
-    let reserved = is_true(&workload.status.conditions, QUOTA_RESERVED);
+    let reserved = workload.has_quota_reservation();
     let names = members.kept.iter().map(|pod| pod.queue_name());
     let named: BTreeSet<&str> = names.filter(|name| !name.is_empty()).collect();
     let queue_name = named.first().copied().unwrap_or_default();
