@@ -15,7 +15,7 @@
 //! | [`access`], [`requests`] | kubeconfigs and clients; requests with errors that name their object |
 //! | [`present_job`] | whether the job of an Event is still there |
 //! | [`output`], [`table`], [`amounts`] | formats, tables, ages and quantities as text |
-//! | `identity`, `stdout` | which cluster a registration is about; failed writes of the output |
+//! | `identity`, `conflicts`, `stdout` | which cluster a registration is about; changes that are made again; failed writes of the output |
 //!
 //! Invariant: no output contains a token, a key or a kubeconfig.
 
@@ -24,6 +24,7 @@ pub mod amounts;
 pub mod args;
 pub mod clusters;
 pub mod command_exit;
+mod conflicts;
 pub mod dr;
 pub mod drain;
 pub mod explain;

@@ -7,7 +7,7 @@
 //! | `file_read_limits` | how many files are read at a time |
 //! | `cluster_profile` | kubeconfigs from ClusterProfiles and credential plugins |
 //! | `reconcile` | what the supervisor does for a worker, pure |
-//! | `retry` | when a connection is retried, and the status meanwhile, pure |
+//! | `retry`, `failed_load` | when a connection is retried, and the status meanwhile; what follows without a kubeconfig, pure |
 //! | `cluster_uid` | which cluster a connection leads to, and whether it may be used |
 //! | `confirmed_lists` | a list counts only if it came from that cluster |
 //! | `client`, `response_limit`, `response_deadline` | the client of a worker |
@@ -28,6 +28,7 @@ mod cluster_uid;
 mod confirmed_lists;
 mod connection;
 mod context;
+mod failed_load;
 mod file_read_limits;
 mod file_watch;
 mod kubeconfig;

@@ -15,9 +15,7 @@
 use std::{sync::Arc, time::Duration};
 
 use cluster::control::{Connection, ManagerInput, WorkerInput};
-use crds::names::reasons::{
-    BAD_KUBE_CONFIG, CLIENT_CONNECTION_FAILED, CLUSTER_ALREADY_REGISTERED, CLUSTER_CHANGED,
-};
+use crds::names::reasons::{CLIENT_CONNECTION_FAILED, CLUSTER_ALREADY_REGISTERED, CLUSTER_CHANGED};
 use jiff::Timestamp;
 use runtime::{Stop, credential_expiry::CredentialExpiry, jitter};
 use tokio::{
@@ -31,8 +29,9 @@ use crate::{
     cluster_uid,
     connection::{OpenConnection, PreparedConnection, WorkerEndpoint},
     context::WorkerContext,
+    failed_load::{FailedLoad, failed_load},
     kubeconfig::Kubeconfig,
-    kubeconfig_refused::{KubeconfigRefused, not_loaded},
+    kubeconfig_refused::KubeconfigRefused,
     kubeconfig_secret::Fingerprint,
     load_kubeconfig::{LoadedKubeconfig, NotLoaded, load},
     reconcile::{KubeconfigLocation, TargetConnection},
@@ -218,30 +217,26 @@ impl WorkerLoop {
                 self.report_credential(expiry).await;
                 self.prepare(&loaded.kubeconfig).await
             }
-            // The watch may be behind the read, so a refusal is retried.
-            Err(NotLoaded::Refused(refused)) => {
-                // Nor is the former one in use any more.
-                self.goal = WorkerGoal::Load(location.clone(), fingerprint, None);
-                self.refuse(&refused).await;
-                Some(self.next_attempt())
-            }
-            Err(NotLoaded::Later(cause)) => {
-                let cluster = &*self.name;
-                tracing::warn!(cluster, cause, "the kubeconfig of a worker was not loaded");
-                // A failure of the manager's own cluster does not affect a working connection.
-                if self.connection.is_none() {
-                    self.report(lost(BAD_KUBE_CONFIG, not_loaded(&cause))).await;
+            Err(failure) => {
+                if !matches!(failure, NotLoaded::Refused(_)) {
+                    let cluster = &*self.name;
+                    tracing::warn!(cluster, %failure, "the kubeconfig of a worker was not loaded");
                 }
-                Some(self.next_attempt())
-            }
-            Err(NotLoaded::Plugin(failure)) => {
-                let cluster = &*self.name;
-                tracing::warn!(cluster, %failure, "no credential for a worker");
+                // Also after a refusal: the watch may be behind the read.
                 let pause = self.next_attempt();
-                // A working connection stays: its credential is the former one.
-                if self.connection.is_none() {
-                    let cause = failure.to_string();
-                    self.report(self.attempts.status(&cause, pause, Timestamp::now())).await;
+                match failed_load(failure, self.connection.is_some()) {
+                    FailedLoad::Refuse(refused) => {
+                        self.goal = WorkerGoal::Load(location.clone(), fingerprint, None);
+                        self.refuse(&refused).await;
+                    }
+                    FailedLoad::Report { reason, message } => {
+                        self.report(lost(reason, message)).await;
+                    }
+                    FailedLoad::ReportAttempt(failure) => {
+                        let cause = failure.to_string();
+                        self.report(self.attempts.status(&cause, pause, Timestamp::now())).await;
+                    }
+                    FailedLoad::Keep => {}
                 }
                 Some(pause)
             }

@@ -16,11 +16,9 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::{DrainOrder, PolicyChange, PolicyObject, holds_work_on, plan, window};
+use crate::conflicts::{ConflictFailure, retry_conflicts};
 use crate::requests::{RequestFailure, find, list_all};
 use crate::{amounts::counted, command_exit::CommandExit};
-
-/// Attempts at a policy that others change at the same time.
-const ATTEMPTS: usize = 5;
 
 /// Pause between two looks at the Workloads.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
@@ -103,14 +101,12 @@ pub async fn order(
     cluster: &str,
     order: DrainOrder,
 ) -> Result<Vec<String>, DrainFailure> {
-    let mut attempt = 1;
-    loop {
-        match change_policies(client, cluster, order).await {
-            Err(DrainFailure::Request(failure)) if failure.is_conflict() && attempt < ATTEMPTS => {
-                attempt += 1;
-            }
-            outcome => return outcome,
-        }
+    retry_conflicts(|| change_policies(client, cluster, order)).await
+}
+
+impl ConflictFailure for DrainFailure {
+    fn is_conflict(&self) -> bool {
+        matches!(self, Self::Request(failure) if failure.is_conflict())
     }
 }
 

@@ -11,10 +11,10 @@ use kube::{
 use serde_json::json;
 
 use super::{JoinFailure, OtherHub, apply::ensure, hub_objects};
-use crate::requests::{RequestFailure, find};
-
-/// Attempts at a configuration that others change at the same time.
-const ATTEMPTS: usize = 5;
+use crate::{
+    conflicts::retry_conflicts,
+    requests::{RequestFailure, find},
+};
 
 /// The configurations that `join` added a worker to.
 #[must_use]
@@ -33,23 +33,27 @@ pub(super) async fn add_member(
     config: &str,
     cluster: &str,
 ) -> Result<String, JoinFailure> {
-    for attempt in 1.. {
-        let Some(found) = find::<MultiKueueConfig>(client, config).await? else {
-            return ensure(client, &hub_objects::config(config, cluster), OtherHub::Refuse).await;
-        };
-        if found.spec.clusters.iter().any(|one| one == cluster) {
-            return Ok(format!("MultiKueueConfig {config} unchanged"));
-        }
-        let clusters = [found.spec.clusters.clone(), vec![cluster.to_owned()]].concat();
-        match set_members(client, &found, &clusters).await {
-            Err(failure) if failure.is_conflict() && attempt < ATTEMPTS => {}
-            outcome => {
-                outcome?;
-                break;
-            }
-        }
+    match retry_conflicts(|| extend_config(client, config, cluster)).await? {
+        Some(line) => Ok(line),
+        None => ensure(client, &hub_objects::config(config, cluster), OtherHub::Refuse).await,
     }
-    Ok(format!("MultiKueueConfig {config} lists {cluster}"))
+}
+
+/// Adds a worker to a configuration; `None` if that does not exist.
+async fn extend_config(
+    client: &Client,
+    config: &str,
+    cluster: &str,
+) -> Result<Option<String>, RequestFailure> {
+    let Some(found) = find::<MultiKueueConfig>(client, config).await? else {
+        return Ok(None);
+    };
+    if found.spec.clusters.iter().any(|one| one == cluster) {
+        return Ok(Some(format!("MultiKueueConfig {config} unchanged")));
+    }
+    let clusters = [found.spec.clusters.clone(), vec![cluster.to_owned()]].concat();
+    set_members(client, &found, &clusters).await?;
+    Ok(Some(format!("MultiKueueConfig {config} lists {cluster}")))
 }
 
 /// What remains of a configuration without a worker.

@@ -21,11 +21,13 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::{
     LeaveFailure, LeaveRequest, RemainingWork,
+    plan::{FoundRegistration, LeavePlan, LeaveStep, plan, was_joined},
     removal::{remove_from_worker, remove_joined},
-    secret::{SecretRemoval, needs_mark, secret_name, secret_removal},
+    secret::{SecretRemoval, secret_name, secret_removal},
 };
 use crate::{
     access::ClusterAccess,
+    conflicts::retry_conflicts,
     drain::{self, DrainFailure, DrainOrder, work_on},
     identity::{self, IdentityConflict},
     join::{
@@ -44,9 +46,6 @@ const ANSWERED_WITHIN: Duration = Duration::from_secs(30);
 /// Workloads in a message.
 const EXAMPLES: usize = 5;
 
-/// Attempts at a configuration that others change at the same time.
-const ATTEMPTS: usize = 5;
-
 /// Ends a registration. Without access to the worker its objects stay. `report` gets a line about each step.
 ///
 /// # Errors
@@ -57,52 +56,78 @@ pub async fn leave(
     request: &LeaveRequest,
     report: &(dyn Fn(&str) + Sync),
 ) -> Result<(), LeaveFailure> {
-    let (client, name) = (&hub.client, request.name.as_str());
+    let client = &hub.client;
     if let Some(worker) = worker {
-        check_worker(client, &worker.client, name).await?;
+        check_worker(client, &worker.client, &request.name).await?;
     }
-    let found: Option<MultiKueueCluster> = find(client, name).await?;
+    let found: Option<MultiKueueCluster> = find(client, &request.name).await?;
     let joined = joined_secrets(client, request, found.as_ref()).await?;
-    let secret = secret_name(name, found.as_ref(), &joined);
-    let removal = secret_removal(name, &secret, &list_all(client).await?);
-    match &found {
-        Some(cluster) if !was_joined(&cluster.metadata) => {
-            return Err(LeaveFailure::NotJoined(name.to_owned()));
-        }
-        Some(cluster) => {
-            end_work(client, request, report).await?;
-            remove_memberships(client, cluster, report).await?;
-        }
-        // A command that ended early has left a Secret or objects on the worker.
-        None if worker.is_none() && !removal.deletes_any(&joined) => {
-            return Err(LeaveFailure::NoCluster(name.to_owned()));
-        }
-        None => report(&format!("no MultiKueueCluster {name}: removing what else join made")),
-    }
-    if found.is_some() && needs_mark(name, &removal, &joined) {
-        mark_secret(client, request, &secret).await?;
-    }
-    remove(client, &object("kueue.x-k8s.io/v1beta2", "MultiKueueCluster", None, name), report)
-        .await?;
-    if request.work != RemainingWork::Ignore {
-        // A nomination from before the deletion is withdrawn by then.
-        drain::wait_until_empty(client, name, request.within).await?;
-        if let Some(worker) = worker {
-            until_no_copies(client, &worker.client, request).await?;
-        }
-    }
-    remove_secret(client, request, &secret, report).await?;
-    if let Some(worker) = worker {
-        let uid = cluster_uid(client).await.map_err(without_join)?;
-        for line in remove_from_worker(&worker.client, &uid).await? {
-            report(&format!("worker: {line}"));
-        }
-    }
-    // A cluster of this name that joins later is not drained.
-    for line in drain::order(client, name, DrainOrder::End).await? {
-        report(&format!("hub: {line}"));
+    let registration = FoundRegistration {
+        name: &request.name,
+        cluster: found.as_ref(),
+        joined: &joined,
+        all: &list_all(client).await?,
+        has_worker: worker.is_some(),
+    };
+    let LeavePlan { secret, steps } = plan(&registration, request.work)?;
+    let registration =
+        EndingRegistration { hub: client, worker, request, cluster: found, secret, report };
+    for step in steps {
+        registration.take(step).await?;
     }
     Ok(())
+}
+
+/// A registration that ends.
+struct EndingRegistration<'a> {
+    hub: &'a Client,
+    worker: Option<&'a ClusterAccess>,
+    request: &'a LeaveRequest,
+    cluster: Option<MultiKueueCluster>,
+    secret: String,
+    report: &'a (dyn Fn(&str) + Sync),
+}
+
+impl EndingRegistration<'_> {
+    async fn take(&self, step: LeaveStep) -> Result<(), LeaveFailure> {
+        let Self { hub, worker, request, cluster, secret, report } = self;
+        let name = request.name.as_str();
+        match (step, worker) {
+            (LeaveStep::ReportAbsence, _) => {
+                report(&format!("no MultiKueueCluster {name}: removing what else join made"));
+            }
+            (LeaveStep::EndWork, _) => end_work(hub, request, report).await?,
+            (LeaveStep::LeaveConfigs, _) => {
+                let configs = cluster.as_ref().map(joined_configs).unwrap_or_default();
+                remove_memberships(hub, (name, &configs), report).await?;
+            }
+            (LeaveStep::MarkSecret, _) => mark_secret(hub, request, secret).await?,
+            (LeaveStep::RemoveCluster, _) => {
+                let cluster = object("kueue.x-k8s.io/v1beta2", "MultiKueueCluster", None, name);
+                remove(hub, &cluster, report).await?;
+            }
+            (LeaveStep::AwaitNoWork, _) => {
+                drain::wait_until_empty(hub, name, request.within).await?;
+            }
+            (LeaveStep::RemoveSecret, _) => remove_secret(hub, request, secret, report).await?,
+            (LeaveStep::EndDrain, _) => {
+                for line in drain::order(hub, name, DrainOrder::End).await? {
+                    report(&format!("hub: {line}"));
+                }
+            }
+            (LeaveStep::AwaitNoCopies, Some(worker)) => {
+                until_no_copies(hub, &worker.client, request).await?;
+            }
+            (LeaveStep::RemoveFromWorker, Some(worker)) => {
+                let uid = cluster_uid(hub).await.map_err(without_join)?;
+                for line in remove_from_worker(&worker.client, &uid).await? {
+                    report(&format!("worker: {line}"));
+                }
+            }
+            (LeaveStep::AwaitNoCopies | LeaveStep::RemoveFromWorker, None) => {}
+        }
+        Ok(())
+    }
 }
 
 /// With the kubeconfig of another worker the command would remove the rights there.
@@ -117,11 +142,6 @@ async fn check_worker(hub: &Client, worker: &Client, name: &str) -> Result<(), L
             Err(LeaveFailure::OtherCluster { cluster: name.to_owned(), known, found })
         }
     }
-}
-
-fn was_joined(object: &ObjectMeta) -> bool {
-    let labels = object.labels.as_ref();
-    labels.and_then(|all| all.get(MANAGED_BY)).is_some_and(|tool| tool == SLUICECTL)
 }
 
 fn object(api_version: &str, kind: &str, namespace: Option<&str>, name: &str) -> Value {
@@ -241,20 +261,12 @@ async fn end_work(
 /// Removes the worker from the configurations that `join` added it to.
 async fn remove_memberships(
     client: &Client,
-    cluster: &MultiKueueCluster,
+    (name, configs): (&str, &[String]),
     report: &(dyn Fn(&str) + Sync),
 ) -> Result<(), LeaveFailure> {
-    let name = cluster.metadata.name.clone().unwrap_or_default();
-    for config in joined_configs(cluster) {
-        for attempt in 1.. {
-            match remove_membership(client, &config, &name).await {
-                Err(failure) if failure.is_conflict() && attempt < ATTEMPTS => {}
-                outcome => {
-                    outcome?.iter().for_each(|line| report(&format!("hub: {line}")));
-                    break;
-                }
-            }
-        }
+    for config in configs {
+        let removed = retry_conflicts(|| remove_membership(client, config, name)).await?;
+        removed.iter().for_each(|line| report(&format!("hub: {line}")));
     }
     Ok(())
 }

@@ -6,6 +6,7 @@
 //! Only objects with the label of `join` are removed, and on the worker only those that were made for this manager cluster.
 
 mod execution;
+mod plan;
 mod removal;
 mod secret;
 
