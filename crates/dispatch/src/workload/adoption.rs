@@ -7,50 +7,48 @@
 
 use crate::CopyHistory;
 
-use super::{DispatchDecision, DispatchStep, RemoteConnection, RemoteCopy};
+use super::{DispatchStep, RemoteConnection, RemoteCopy, dispatch_view::DispatchView};
 
-impl DispatchDecision<'_> {
-    /// The step that adopts the result of a copy; `None` if there is none to adopt.
-    pub(super) fn adopt(&self) -> Option<DispatchStep> {
-        let hub = self.hub;
-        let mut copies = self.copies.iter();
-        let adopted = copies.find(|copy| self.is_left_over(copy) && self.has_result(copy))?;
-        let others = || self.copies.iter().filter(|copy| copy.cluster != adopted.cluster);
-        let is_idle = hub.job.exists && !others().any(|copy| self.may_have_started(copy));
-        is_idle.then_some(DispatchStep::AdoptResult(adopted.cluster))
-    }
+/// The step that adopts the result of a copy; `None` if there is none to adopt.
+pub(super) fn adopt(view: &DispatchView<'_>) -> Option<DispatchStep> {
+    let hub = view.hub;
+    let mut copies = view.copies.iter();
+    let adopted = copies.find(|copy| is_left_over(view, copy) && has_result(view, copy))?;
+    let others = || view.copies.iter().filter(|copy| copy.cluster != adopted.cluster);
+    let is_idle = hub.job.exists && !others().any(|copy| may_have_started(view, copy));
+    is_idle.then_some(DispatchStep::AdoptResult(adopted.cluster))
+}
 
-    /// Whether a copy is not, or no longer, the one that the hub follows.
-    fn is_left_over(&self, copy: &RemoteCopy) -> bool {
-        let withdrawn = !self.hub.quota_reserved || self.hub.evicted;
-        withdrawn || copy.newest_epoch() < Some(self.hub.epoch)
-    }
+/// Whether a copy is not, or no longer, the one that the hub follows.
+fn is_left_over(view: &DispatchView<'_>, copy: &RemoteCopy) -> bool {
+    let withdrawn = !view.hub.quota_reserved || view.hub.evicted;
+    withdrawn || copy.newest_epoch() < Some(view.hub.epoch)
+}
 
-    /// Whether all jobs of a copy have succeeded, and the hub's can show it. A copy of a deleted Workload of the name has done
-    /// the work of that one, so clone and jobs have to name the uid of this one.
-    fn has_result(&self, copy: &RemoteCopy) -> bool {
-        let is_own = |history, same_uid| same_uid && history == CopyHistory::Known;
-        let complete = !copy.missing_job && !copy.jobs.is_empty();
-        let mut jobs = copy.jobs.iter();
-        copy.connection == RemoteConnection::Connected
-            && !self.is_disputed(copy)
-            && copy
-                .clone
-                .as_ref()
-                .is_some_and(|clone| clone.same_pods && is_own(clone.history, clone.same_uid))
-            && complete
-            && jobs.all(|job| {
-                let shows = job.succeeded && !job.end_refused;
-                shows && !job.shared && is_own(job.history, job.same_uid)
-            })
-    }
+/// Whether all jobs of a copy have succeeded, and the hub's can show it. A copy of a deleted Workload of the name has done
+/// the work of that one, so clone and jobs have to name the uid of this one.
+fn has_result(view: &DispatchView<'_>, copy: &RemoteCopy) -> bool {
+    let is_own = |history, same_uid| same_uid && history == CopyHistory::Known;
+    let complete = !copy.missing_job && !copy.jobs.is_empty();
+    let mut jobs = copy.jobs.iter();
+    copy.connection == RemoteConnection::Connected
+        && !view.is_disputed(copy)
+        && copy
+            .clone
+            .as_ref()
+            .is_some_and(|clone| clone.same_pods && is_own(clone.history, clone.same_uid))
+        && complete
+        && jobs.all(|job| {
+            let shows = job.succeeded && !job.end_refused;
+            shows && !job.shared && is_own(job.history, job.same_uid)
+        })
+}
 
-    /// Whether a job of the present epoch runs, has run, or may run unseen.
-    fn may_have_started(&self, copy: &RemoteCopy) -> bool {
-        if copy.connection != RemoteConnection::Connected {
-            return (self.was_chosen(copy) || self.has_job(copy)) && !self.is_lost(copy);
-        }
-        let mut current = copy.jobs.iter().filter(|job| self.carries(job.epoch, job.history));
-        current.any(|job| !job.suspended || job.active || job.finished)
+/// Whether a job of the present epoch runs, has run, or may run unseen.
+fn may_have_started(view: &DispatchView<'_>, copy: &RemoteCopy) -> bool {
+    if copy.connection != RemoteConnection::Connected {
+        return (view.was_chosen(copy) || view.has_job(copy)) && !view.is_lost(copy);
     }
+    let mut current = copy.jobs.iter().filter(|job| view.carries(job.epoch, job.history));
+    current.any(|job| !job.suspended || job.active || job.finished)
 }

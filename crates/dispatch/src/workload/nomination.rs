@@ -11,8 +11,10 @@
 use engine::{Time, ids::ClusterId};
 
 use super::{
-    DispatchDecision, DispatchStep, RemoteConnection, RemoteCopy, RemoteWorkload, SlicePredecessor,
-    StampState, with_deadline, withdrawal::RemoteActivity,
+    DispatchStep, RemoteConnection, RemoteCopy, RemoteWorkload, SlicePredecessor, StampState,
+    dispatch_view::{DispatchView, with_deadline},
+    removal,
+    withdrawal::{self, RemoteActivity},
 };
 
 /// State of one nominated cluster.
@@ -23,241 +25,251 @@ enum NominationProgress {
     Rejected,
 }
 
-impl<'a> DispatchDecision<'a> {
-    /// Steps up to [`DispatchStep::SetCheckReady`] or [`DispatchStep::CancelNomination`].
-    pub(super) fn dispatch_nominated(&self) -> Vec<DispatchStep> {
-        let chosen = self.chosen();
-        let elsewhere = self.copies.iter().filter(|copy| !chosen.contains(&copy.cluster));
-        let mut steps = self.removals(elsewhere);
-        steps.extend(self.decide_among(&chosen));
-        steps
-    }
+/// Steps up to [`DispatchStep::SetCheckReady`] or [`DispatchStep::CancelNomination`].
+pub(super) fn dispatch_nominated(view: &DispatchView<'_>) -> Vec<DispatchStep> {
+    let chosen = view.chosen();
+    let elsewhere = view.copies.iter().filter(|copy| !chosen.contains(&copy.cluster));
+    let mut steps = removal::removals(view, elsewhere);
+    steps.extend(decide_among(view, &chosen));
+    steps
+}
 
-    /// Whether a cluster that is not nominated yet may join the race, or a nominated one has left the MultiKueueConfig.
-    pub(super) fn changes_race(&self) -> bool {
-        let hub = self.hub;
-        let joins = |race: &Vec<ClusterId>| {
-            race.iter().any(|cluster| !hub.nominated_clusters.contains(cluster))
-        };
-        let leaves = !hub.unconfigured_clusters.is_empty();
-        // A raised epoch means that the nomination is being cancelled.
-        hub.race.as_ref().is_some_and(|race| leaves || joins(race)) && !hub.epoch_raised
-    }
+/// Whether a cluster that is not nominated yet may join the race, or a nominated one has left the MultiKueueConfig.
+pub(super) fn changes_race(view: &DispatchView<'_>) -> bool {
+    let hub = view.hub;
+    let joins = |race: &Vec<ClusterId>| {
+        race.iter().any(|cluster| !hub.nominated_clusters.contains(cluster))
+    };
+    let leaves = !hub.unconfigured_clusters.is_empty();
+    // A raised epoch means that the nomination is being cancelled.
+    hub.race.as_ref().is_some_and(|race| leaves || joins(race)) && !hub.epoch_raised
+}
 
-    /// Nominates a cluster once no earlier copy is left: its epoch would be that of the new one.
-    pub(super) fn nominate(&self) -> Vec<DispatchStep> {
-        // Without a cluster the Workload keeps its quota, as upstream's does.
-        if self.hub.race.as_ref().is_some_and(Vec::is_empty) {
-            return self.removals(self.copies.iter());
+/// Nominates a cluster once no earlier copy is left: its epoch would be that of the new one.
+pub(super) fn nominate(view: &DispatchView<'_>) -> Vec<DispatchStep> {
+    // Without a cluster the Workload keeps its quota, as upstream's does.
+    if view.hub.race.as_ref().is_some_and(Vec::is_empty) {
+        return removal::removals(view, view.copies.iter());
+    }
+    match withdrawal::remote_activity(view, RemoteCopy::is_empty) {
+        // A clone that a finalizer keeps is no copy of the next dispatch.
+        RemoteActivity::None if view.connected().any(|copy| view.has_leaving_clone(copy)) => {
+            vec![view.raise_epoch()]
         }
-        match self.remote_activity(RemoteCopy::is_empty) {
-            // A clone that a finalizer keeps is no copy of the next dispatch.
-            RemoteActivity::None if self.connected().any(|copy| self.has_leaving_clone(copy)) => {
-                vec![self.raise_epoch()]
-            }
-            RemoteActivity::None => vec![DispatchStep::Nominate],
-            RemoteActivity::Possible => self.removals(self.copies.iter()),
-            RemoteActivity::PossibleUntil(due) => {
-                with_deadline(self.removals(self.copies.iter()), [due])
-            }
+        RemoteActivity::None => vec![DispatchStep::Nominate],
+        RemoteActivity::Possible => removal::removals(view, view.copies.iter()),
+        RemoteActivity::PossibleUntil(due) => {
+            with_deadline(removal::removals(view, view.copies.iter()), [due])
         }
     }
+}
 
-    fn decide_among(&self, chosen: &[ClusterId]) -> Vec<DispatchStep> {
-        let copies: Vec<&RemoteCopy> =
-            chosen.iter().filter_map(|&cluster| self.copy(cluster)).collect();
-        let single_cluster = chosen.len() == 1 && self.hub.race.is_none();
-        // A raised epoch in a nominated Workload means that the cancellation has begun.
-        if self.hub.epoch_raised {
-            return self.stop_and_cancel(&copies, single_cluster);
-        }
-        // A clone may be admitted before the API server has answered the creates of all jobs.
-        let extends = self.hub.predecessor == SlicePredecessor::Runs;
-        let complete =
-            |winner: &&RemoteCopy| extends || !winner.missing_job && self.has_job(winner);
-        let winner = self.winner(&copies).filter(|winner| !single_cluster || complete(winner));
-        let winner = winner.filter(|winner| !self.is_unconfigured(winner));
-        if let Some(winner) = winner {
-            // Copies on clusters that are not chosen are removed by `dispatch_nominated`.
-            return self.record_alone(winner, |copy| chosen.contains(&copy.cluster));
-        }
-        let progress: Vec<NominationProgress> =
-            copies.iter().map(|copy| self.progress(copy, single_cluster)).collect();
-        let all_rejected =
-            progress.iter().all(|cluster| matches!(cluster, NominationProgress::Rejected));
-        // `all` holds for an empty list, too: without a nomination there is nothing to cancel.
-        if all_rejected && !copies.is_empty() {
-            return self.stop_and_cancel(&copies, single_cluster);
-        }
-        let (mut steps, mut deadline) = (Vec::new(), None);
-        for progress in progress {
-            if let NominationProgress::Ongoing(more, until) = progress {
-                steps.extend(more);
-                deadline = deadline.into_iter().chain(until).min();
-            }
-        }
-        with_deadline(steps, deadline)
+fn decide_among(view: &DispatchView<'_>, chosen: &[ClusterId]) -> Vec<DispatchStep> {
+    let copies: Vec<&RemoteCopy> =
+        chosen.iter().filter_map(|&cluster| view.copy(cluster)).collect();
+    let single_cluster = chosen.len() == 1 && view.hub.race.is_none();
+    // A raised epoch in a nominated Workload means that the cancellation has begun.
+    if view.hub.epoch_raised {
+        return stop_and_cancel(view, &copies, single_cluster);
     }
-
-    /// Whether a nominated cluster has left the MultiKueueConfig.
-    fn is_unconfigured(&self, copy: &RemoteCopy) -> bool {
-        self.hub.unconfigured_clusters.contains(&copy.cluster)
+    // A clone may be admitted before the API server has answered the creates of all jobs.
+    let extends = view.hub.predecessor == SlicePredecessor::Runs;
+    let complete = |winner: &&RemoteCopy| extends || !winner.missing_job && view.has_job(winner);
+    let winner = winner(view, &copies).filter(|winner| !single_cluster || complete(winner));
+    let winner = winner.filter(|winner| !is_unconfigured(view, winner));
+    if let Some(winner) = winner {
+        // Copies on clusters that are not chosen are removed by `dispatch_nominated`.
+        return record_alone(view, winner, |copy| chosen.contains(&copy.cluster));
     }
-
-    /// The cluster that admitted first.
-    pub(super) fn winner(&self, copies: &[&'a RemoteCopy]) -> Option<&'a RemoteCopy> {
-        let admitted = copies.iter().filter_map(|copy| Some((self.admitted_at(copy)?, *copy)));
-        let position =
-            |copy: &RemoteCopy| self.copies.iter().position(|other| other.cluster == copy.cluster);
-        // Condition times have whole seconds, so ties occur. The order of `copies` breaks them in
-        // the same way after a restart.
-        admitted.min_by_key(|(at, copy)| (*at, position(copy))).map(|(_, copy)| copy)
+    let progress: Vec<NominationProgress> =
+        copies.iter().map(|copy| progress(view, copy, single_cluster)).collect();
+    let all_rejected =
+        progress.iter().all(|cluster| matches!(cluster, NominationProgress::Rejected));
+    // `all` holds for an empty list, too: without a nomination there is nothing to cancel.
+    if all_rejected && !copies.is_empty() {
+        return stop_and_cancel(view, &copies, single_cluster);
     }
-
-    /// Admission time of the clone. A cluster whose API server refuses the job has nothing to run and does not count.
-    pub(super) fn admitted_at(&self, copy: &RemoteCopy) -> Option<Time> {
-        let can_start = copy.connection == RemoteConnection::Connected && copy.refused.is_none();
-        let clone = self.usable_clone(copy).filter(|_| can_start)?;
-        let has_ended = clone.evicted || clone.stamp == StampState::Ended;
-        let is_valid = !clone.deleting && !has_ended && clone.refused.is_none();
-        clone.admitted_at.filter(|_| is_valid)
-    }
-
-    fn usable_clone<'c>(&self, copy: &'c RemoteCopy) -> Option<&'c RemoteWorkload> {
-        let carries = |clone: &&RemoteWorkload| self.carries(clone.epoch, clone.history);
-        copy.clone.as_ref().filter(carries).filter(|clone| clone.same_spec)
-    }
-
-    /// Records the winner once no other cluster has a copy of this epoch. Until then the copies that `removed` names are removed.
-    pub(super) fn record_alone(
-        &self,
-        winner: &RemoteCopy,
-        removed: impl Fn(&RemoteCopy) -> bool,
-    ) -> Vec<DispatchStep> {
-        let others = || self.copies.iter().filter(|copy| copy.cluster != winner.cluster);
-        if others().any(|copy| self.may_compete(copy)) {
-            return self.removals(others().filter(|copy| removed(copy)));
-        }
-        vec![DispatchStep::SetCheckReady(winner.cluster)]
-    }
-
-    /// Whether a cluster other than the winner has a copy of this epoch that has to be removed first.
-    fn may_compete(&self, copy: &RemoteCopy) -> bool {
-        // On a disconnected cluster a clone alone starts nothing, but a job may run there until the
-        // cluster counts as lost.
-        copy.connection == RemoteConnection::Connected
-            && (!copy.creates_answered || self.is_current(copy) && !copy.is_empty())
-            || self.has_job(copy) && !self.is_lost(copy)
-    }
-
-    fn progress(&self, copy: &RemoteCopy, single_cluster: bool) -> NominationProgress {
-        match copy.connection {
-            // An incomplete list proves neither presence nor absence: wait for it, but not longer than for a connection.
-            RemoteConnection::NotSynced { .. } if !self.is_lost(copy) => {
-                NominationProgress::Ongoing(Vec::new(), self.loss_deadline(copy))
-            }
-            // A create may have reached the cluster, so a copy may run there until the cluster counts as lost.
-            RemoteConnection::Disconnected { .. }
-                if self.hub.create_sent && !self.is_lost(copy) =>
-            {
-                NominationProgress::Ongoing(Vec::new(), self.loss_deadline(copy))
-            }
-            // No create was sent, or the cluster is lost: another cluster may be nominated.
-            RemoteConnection::NotSynced { .. } | RemoteConnection::Disconnected { .. } => {
-                NominationProgress::Rejected
-            }
-            RemoteConnection::Connected if self.is_rejected(copy, single_cluster) => {
-                NominationProgress::Rejected
-            }
-            RemoteConnection::Connected => {
-                let deadline = self.admission_deadline(copy, single_cluster);
-                NominationProgress::Ongoing(self.create(copy, single_cluster), deadline)
-            }
+    let (mut steps, mut deadline) = (Vec::new(), None);
+    for progress in progress {
+        if let NominationProgress::Ongoing(more, until) = progress {
+            steps.extend(more);
+            deadline = deadline.into_iter().chain(until).min();
         }
     }
+    with_deadline(steps, deadline)
+}
 
-    /// A cluster that was chosen by its room has to admit soon; in a race its queues may need longer. The nodes of an autoscaler
-    /// take minutes or hours: they are waited for as long as the agent says so, which a dead one does not.
-    fn admission_deadline(&self, copy: &RemoteCopy, single_cluster: bool) -> Option<Time> {
-        if !single_cluster {
-            return self.hub.race_until;
+/// Whether a nominated cluster has left the MultiKueueConfig.
+fn is_unconfigured(view: &DispatchView<'_>, copy: &RemoteCopy) -> bool {
+    view.hub.unconfigured_clusters.contains(&copy.cluster)
+}
+
+/// The cluster that admitted first.
+pub(super) fn winner<'a>(
+    view: &DispatchView<'a>,
+    copies: &[&'a RemoteCopy],
+) -> Option<&'a RemoteCopy> {
+    let admitted = copies.iter().filter_map(|copy| Some((admitted_at(view, copy)?, *copy)));
+    let position =
+        |copy: &RemoteCopy| view.copies.iter().position(|other| other.cluster == copy.cluster);
+    // Condition times have whole seconds, so ties occur. The order of `copies` breaks them in
+    // the same way after a restart.
+    admitted.min_by_key(|(at, copy)| (*at, position(copy))).map(|(_, copy)| copy)
+}
+
+/// Admission time of the clone. A cluster with an API server that refuses the job has nothing to run and does not count.
+pub(super) fn admitted_at(view: &DispatchView<'_>, copy: &RemoteCopy) -> Option<Time> {
+    let can_start = copy.connection == RemoteConnection::Connected && copy.refused.is_none();
+    let clone = usable_clone(view, copy).filter(|_| can_start)?;
+    let has_ended = clone.evicted || clone.stamp == StampState::Ended;
+    let is_valid = !clone.deleting && !has_ended && clone.refused.is_none();
+    clone.admitted_at.filter(|_| is_valid)
+}
+
+fn usable_clone<'c>(view: &DispatchView<'_>, copy: &'c RemoteCopy) -> Option<&'c RemoteWorkload> {
+    let carries = |clone: &&RemoteWorkload| view.carries(clone.epoch, clone.history);
+    copy.clone.as_ref().filter(carries).filter(|clone| clone.same_spec)
+}
+
+/// Records the winner once no other cluster has a copy of this epoch. Until then the copies that `removed` names are removed.
+pub(super) fn record_alone(
+    view: &DispatchView<'_>,
+    winner: &RemoteCopy,
+    removed: impl Fn(&RemoteCopy) -> bool,
+) -> Vec<DispatchStep> {
+    let others = || view.copies.iter().filter(|copy| copy.cluster != winner.cluster);
+    if others().any(|copy| may_compete(view, copy)) {
+        return removal::removals(view, others().filter(|copy| removed(copy)));
+    }
+    vec![DispatchStep::SetCheckReady(winner.cluster)]
+}
+
+/// Whether a cluster other than the winner has a copy of this epoch that has to be removed first.
+fn may_compete(view: &DispatchView<'_>, copy: &RemoteCopy) -> bool {
+    // On a disconnected cluster a clone alone starts nothing, but a job may run there until the
+    // cluster counts as lost.
+    copy.connection == RemoteConnection::Connected
+        && (!copy.creates_answered || view.is_current(copy) && !copy.is_empty())
+        || view.has_job(copy) && !view.is_lost(copy)
+}
+
+fn progress(
+    view: &DispatchView<'_>,
+    copy: &RemoteCopy,
+    single_cluster: bool,
+) -> NominationProgress {
+    match copy.connection {
+        // An incomplete list proves neither presence nor absence: wait for it, but not longer than for a connection.
+        RemoteConnection::NotSynced { .. } if !view.is_lost(copy) => {
+            NominationProgress::Ongoing(Vec::new(), view.loss_deadline(copy))
         }
-        let chosen = Time(self.hub.nominated_at.0.saturating_add(self.settings.admission_timeout));
-        let asked = self.usable_clone(copy).and_then(|clone| clone.awaits_nodes_until);
-        Some(asked.map_or(chosen, |until| until.max(chosen)))
-    }
-
-    /// Whether a connected cluster refuses the Workload, exceeds the admission timeout, or has left the MultiKueueConfig.
-    fn is_rejected(&self, copy: &RemoteCopy, single_cluster: bool) -> bool {
-        let against =
-            self.usable_clone(copy).and_then(|clone| refusal_of(clone, single_cluster)).is_some();
-        let ended = self.usable_clone(copy).is_some_and(|clone| clone.stamp == StampState::Ended);
-        let deadline = self.admission_deadline(copy, single_cluster);
-        let late = deadline.is_some_and(|deadline| self.now >= deadline);
-        copy.refused.is_some() || against || ended || late || self.is_unconfigured(copy)
-    }
-
-    /// Creates missing copies after stale copies are removed.
-    fn create(&self, copy: &RemoteCopy, single_cluster: bool) -> Vec<DispatchStep> {
-        let stale_clone = copy.clone.is_some() && self.usable_clone(copy).is_none();
-        if stale_clone || self.has_stale_job(copy) {
-            return self.removal(copy).into_iter().collect();
+        // A create may have reached the cluster, so a copy may run there until the cluster counts as lost.
+        RemoteConnection::Disconnected { .. } if view.hub.create_sent && !view.is_lost(copy) => {
+            NominationProgress::Ongoing(Vec::new(), view.loss_deadline(copy))
         }
-        let deleting = copy.clone.as_ref().is_some_and(|clone| clone.deleting)
-            || copy.jobs.iter().any(|job| job.deleting);
-        let closed = self.hub.exactly_once && !copy.lease.open;
-        let waits = deleting || closed || !copy.creates_answered;
-        if waits || self.started_elsewhere(copy.cluster) {
-            return Vec::new();
+        // No create was sent, or the cluster is lost: another cluster may be nominated.
+        RemoteConnection::NotSynced { .. } | RemoteConnection::Disconnected { .. } => {
+            NominationProgress::Rejected
         }
-        let clone = copy.clone.is_none().then_some(DispatchStep::CreateClone(copy.cluster));
-        // In a race the jobs follow the recorded cluster, so that only one copy starts.
-        // Those of an earlier slice are there already.
-        let own_jobs = self.hub.predecessor == SlicePredecessor::Absent;
-        let jobs = (single_cluster && own_jobs && copy.missing_job)
-            .then_some(DispatchStep::CreateJobs(copy.cluster));
-        clone.into_iter().chain(jobs).collect()
-    }
-
-    /// Whether a cluster that is no longer nominated has a job of this epoch.
-    fn started_elsewhere(&self, here: ClusterId) -> bool {
-        let mut others = self.copies.iter().filter(|copy| copy.cluster != here);
-        others.any(|copy| self.has_job(copy) && !self.is_lost(copy))
-    }
-
-    /// Deletes the jobs and gives the nomination back.
-    fn stop_and_cancel(&self, copies: &[&RemoteCopy], single_cluster: bool) -> Vec<DispatchStep> {
-        let jobs = copies.iter().filter(|copy| copy.connection == RemoteConnection::Connected);
-        let stop = jobs.filter(|copy| copy.has_live_job() && !self.is_disputed(copy));
-        let stop: Vec<DispatchStep> =
-            stop.map(|copy| DispatchStep::DeleteJobs(copy.cluster)).collect();
-        // Only the jobs have to be gone. The clone stays, because it holds the refusal.
-        match self.remote_activity(|copy| !copy.has_own_job()) {
-            RemoteActivity::Possible => stop,
-            RemoteActivity::PossibleUntil(deadline) => with_deadline(stop, [deadline]),
-            // The epoch rises before any further nomination (docs/reference/dispatch.md §6).
-            RemoteActivity::None if !self.hub.epoch_raised => vec![self.raise_epoch()],
-            RemoteActivity::None => copies
-                .first()
-                .map(|copy| self.cancel_nomination(copy, single_cluster))
-                .into_iter()
-                .collect(),
+        RemoteConnection::Connected if is_rejected(view, copy, single_cluster) => {
+            NominationProgress::Rejected
+        }
+        RemoteConnection::Connected => {
+            let deadline = admission_deadline(view, copy, single_cluster);
+            NominationProgress::Ongoing(create(view, copy, single_cluster), deadline)
         }
     }
+}
 
-    /// The refusal is still on the clone of the previous epoch.
-    fn cancel_nomination(&self, copy: &RemoteCopy, single_cluster: bool) -> DispatchStep {
-        let refusal_of = || copy.clone.as_ref().and_then(|clone| refusal_of(clone, single_cluster));
-        let why =
-            copy.refused.clone().or_else(refusal_of).unwrap_or_else(|| match copy.connection {
-                _ if self.is_unconfigured(copy) => UNCONFIGURED.into(),
-                RemoteConnection::NotSynced { .. } | RemoteConnection::Disconnected { .. } => {
-                    LOST.into()
-                }
-                RemoteConnection::Connected => LATE.into(),
-            });
-        DispatchStep::CancelNomination { cluster: copy.cluster, why }
+/// A cluster that was chosen by its room has to admit soon; in a race its queues may need longer. The nodes of an autoscaler
+/// take minutes or hours: they are waited for as long as the agent says so, which a dead one does not.
+fn admission_deadline(
+    view: &DispatchView<'_>,
+    copy: &RemoteCopy,
+    single_cluster: bool,
+) -> Option<Time> {
+    if !single_cluster {
+        return view.hub.race_until;
     }
+    let chosen = Time(view.hub.nominated_at.0.saturating_add(view.settings.admission_timeout));
+    let asked = usable_clone(view, copy).and_then(|clone| clone.awaits_nodes_until);
+    Some(asked.map_or(chosen, |until| until.max(chosen)))
+}
+
+/// Whether a connected cluster refuses the Workload, exceeds the admission timeout, or has left the MultiKueueConfig.
+fn is_rejected(view: &DispatchView<'_>, copy: &RemoteCopy, single_cluster: bool) -> bool {
+    let against =
+        usable_clone(view, copy).and_then(|clone| refusal_of(clone, single_cluster)).is_some();
+    let ended = usable_clone(view, copy).is_some_and(|clone| clone.stamp == StampState::Ended);
+    let deadline = admission_deadline(view, copy, single_cluster);
+    let late = deadline.is_some_and(|deadline| view.now >= deadline);
+    copy.refused.is_some() || against || ended || late || is_unconfigured(view, copy)
+}
+
+/// Creates missing copies after stale copies are removed.
+fn create(view: &DispatchView<'_>, copy: &RemoteCopy, single_cluster: bool) -> Vec<DispatchStep> {
+    let stale_clone = copy.clone.is_some() && usable_clone(view, copy).is_none();
+    if stale_clone || view.has_stale_job(copy) {
+        return removal::removal(view, copy).into_iter().collect();
+    }
+    let deleting = copy.clone.as_ref().is_some_and(|clone| clone.deleting)
+        || copy.jobs.iter().any(|job| job.deleting);
+    let closed = view.hub.exactly_once && !copy.lease.open;
+    let waits = deleting || closed || !copy.creates_answered;
+    if waits || started_elsewhere(view, copy.cluster) {
+        return Vec::new();
+    }
+    let clone = copy.clone.is_none().then_some(DispatchStep::CreateClone(copy.cluster));
+    // In a race the jobs follow the recorded cluster, so that only one copy starts.
+    // Those of an earlier slice are there already.
+    let own_jobs = view.hub.predecessor == SlicePredecessor::Absent;
+    let jobs = (single_cluster && own_jobs && copy.missing_job)
+        .then_some(DispatchStep::CreateJobs(copy.cluster));
+    clone.into_iter().chain(jobs).collect()
+}
+
+/// Whether a cluster that is no longer nominated has a job of this epoch.
+fn started_elsewhere(view: &DispatchView<'_>, here: ClusterId) -> bool {
+    let mut others = view.copies.iter().filter(|copy| copy.cluster != here);
+    others.any(|copy| view.has_job(copy) && !view.is_lost(copy))
+}
+
+/// Deletes the jobs and gives the nomination back.
+fn stop_and_cancel(
+    view: &DispatchView<'_>,
+    copies: &[&RemoteCopy],
+    single_cluster: bool,
+) -> Vec<DispatchStep> {
+    let jobs = copies.iter().filter(|copy| copy.connection == RemoteConnection::Connected);
+    let stop = jobs.filter(|copy| copy.has_live_job() && !view.is_disputed(copy));
+    let stop: Vec<DispatchStep> = stop.map(|copy| DispatchStep::DeleteJobs(copy.cluster)).collect();
+    // Only the jobs have to be gone. The clone stays, because it holds the refusal.
+    match withdrawal::remote_activity(view, |copy| !copy.has_own_job()) {
+        RemoteActivity::Possible => stop,
+        RemoteActivity::PossibleUntil(deadline) => with_deadline(stop, [deadline]),
+        // The epoch rises before any further nomination (docs/reference/dispatch.md §6).
+        RemoteActivity::None if !view.hub.epoch_raised => vec![view.raise_epoch()],
+        RemoteActivity::None => copies
+            .first()
+            .map(|copy| cancel_nomination(view, copy, single_cluster))
+            .into_iter()
+            .collect(),
+    }
+}
+
+/// The refusal is still on the clone of the previous epoch.
+fn cancel_nomination(
+    view: &DispatchView<'_>,
+    copy: &RemoteCopy,
+    single_cluster: bool,
+) -> DispatchStep {
+    let refusal_of = || copy.clone.as_ref().and_then(|clone| refusal_of(clone, single_cluster));
+    let why = copy.refused.clone().or_else(refusal_of).unwrap_or_else(|| match copy.connection {
+        _ if is_unconfigured(view, copy) => UNCONFIGURED.into(),
+        RemoteConnection::NotSynced { .. } | RemoteConnection::Disconnected { .. } => LOST.into(),
+        RemoteConnection::Connected => LATE.into(),
+    });
+    DispatchStep::CancelNomination { cluster: copy.cluster, why }
 }
 
 const LOST: &str = "the worker was lost before it admitted the workload";

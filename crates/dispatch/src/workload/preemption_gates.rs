@@ -7,7 +7,7 @@
 
 use engine::Time;
 
-use super::{DispatchDecision, DispatchStep, RemoteConnection, RemoteCopy};
+use super::{DispatchStep, RemoteConnection, RemoteCopy, dispatch_view::DispatchView, nomination};
 
 /// The hub's preemption gate of a clone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -27,50 +27,46 @@ pub enum CloneGate {
     },
 }
 
-impl DispatchDecision<'_> {
-    /// The gate to open now, or when the next one is.
-    pub(super) fn open_gate(&self) -> Option<DispatchStep> {
-        if self.hub.awaits_other_checks {
-            return None;
-        }
-        let chosen = self.chosen();
-        let copies = || self.copies.iter().filter(|copy| chosen.contains(&copy.cluster));
-        // The others are removed now.
-        if copies().any(|copy| self.admitted_at(copy).is_some()) {
-            return None;
-        }
-        // The first of equals is taken, in the order of cluster names.
-        let blocked = copies().filter_map(|copy| Some((self.blocked_since(copy)?, copy.cluster)));
-        let (_, next) = blocked.min_by_key(|(since, _)| *since)?;
-        let last = copies().filter_map(|copy| self.last_opening(copy)).max();
-        let due = last.map(|at| Time(at.0.saturating_add(self.settings.preemption_timeout)));
-        Some(match due.filter(|due| self.now < *due) {
-            Some(due) => DispatchStep::WaitUntil(due),
-            None => DispatchStep::OpenPreemptionGate(next),
-        })
+/// The gate to open now, or when the next one is.
+pub(super) fn open_gate(view: &DispatchView<'_>) -> Option<DispatchStep> {
+    if view.hub.awaits_other_checks {
+        return None;
     }
-
-    /// Since when a clone waits for its gate.
-    fn blocked_since(&self, copy: &RemoteCopy) -> Option<Time> {
-        let clone = self.living_clone(copy).filter(|clone| clone.same_spec)?;
-        match clone.gate {
-            CloneGate::Closed { blocked_since }
-                if copy.connection == RemoteConnection::Connected =>
-            {
-                blocked_since
-            }
-            _ => None,
-        }
+    let chosen = view.chosen();
+    let copies = || view.copies.iter().filter(|copy| chosen.contains(&copy.cluster));
+    // The others are removed now.
+    if copies().any(|copy| nomination::admitted_at(view, copy).is_some()) {
+        return None;
     }
+    // The first of equals is taken, in the order of cluster names.
+    let blocked = copies().filter_map(|copy| Some((blocked_since(view, copy)?, copy.cluster)));
+    let (_, next) = blocked.min_by_key(|(since, _)| *since)?;
+    let last = copies().filter_map(|copy| last_opening(view, copy)).max();
+    let due = last.map(|at| Time(at.0.saturating_add(view.settings.preemption_timeout)));
+    Some(match due.filter(|due| view.now < *due) {
+        Some(due) => DispatchStep::WaitUntil(due),
+        None => DispatchStep::OpenPreemptionGate(next),
+    })
+}
 
-    /// When the gate of a clone was opened. On a cluster that is not reached it may have been until the connection was lost.
-    fn last_opening(&self, copy: &RemoteCopy) -> Option<Time> {
-        let clone = copy.clone.as_ref().filter(|clone| self.carries(clone.epoch, clone.history));
-        match (clone.map(|clone| clone.gate), copy.connection.lost_since()) {
-            (Some(CloneGate::Open { since }), _) => Some(since),
-            (Some(CloneGate::Closed { .. }), lost_since) => lost_since,
-            (None, lost_since) => lost_since.filter(|_| self.hub.create_sent),
-            (Some(CloneGate::Absent), _) => None,
+/// Since when a clone waits for its gate.
+fn blocked_since(view: &DispatchView<'_>, copy: &RemoteCopy) -> Option<Time> {
+    let clone = view.living_clone(copy).filter(|clone| clone.same_spec)?;
+    match clone.gate {
+        CloneGate::Closed { blocked_since } if copy.connection == RemoteConnection::Connected => {
+            blocked_since
         }
+        _ => None,
+    }
+}
+
+/// When the gate of a clone was opened. On a cluster that is not reached it may have been until the connection was lost.
+fn last_opening(view: &DispatchView<'_>, copy: &RemoteCopy) -> Option<Time> {
+    let clone = copy.clone.as_ref().filter(|clone| view.carries(clone.epoch, clone.history));
+    match (clone.map(|clone| clone.gate), copy.connection.lost_since()) {
+        (Some(CloneGate::Open { since }), _) => Some(since),
+        (Some(CloneGate::Closed { .. }), lost_since) => lost_since,
+        (None, lost_since) => lost_since.filter(|_| view.hub.create_sent),
+        (Some(CloneGate::Absent), _) => None,
     }
 }

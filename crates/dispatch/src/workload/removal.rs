@@ -5,31 +5,29 @@
 //! is waited for. Copies on a disconnected cluster are removed later: absence on the hub is the durable intent
 //! (docs/reference/dispatch.md §9). A disputed copy is not removed at all (§6).
 
-use super::{DispatchDecision, DispatchStep, RemoteConnection, RemoteCopy};
+use super::{DispatchStep, RemoteConnection, RemoteCopy, dispatch_view::DispatchView};
 
-impl DispatchDecision<'_> {
-    /// The next step of removing one copy; `None` if nothing can be done now.
-    pub(super) fn removal(&self, copy: &RemoteCopy) -> Option<DispatchStep> {
-        if copy.connection != RemoteConnection::Connected || self.is_disputed(copy) {
-            return None;
-        }
-        // Without its Workload the job would be stopped.
-        if copy.jobs.iter().any(|job| job.handed_over) {
-            return None;
-        }
-        if copy.has_own_job() {
-            return copy.has_live_job().then_some(DispatchStep::DeleteJobs(copy.cluster));
-        }
-        // A create of a job without an answer may still be applied; the clone has to outlive it.
-        let clone = copy.clone.as_ref().filter(|clone| copy.creates_answered && !clone.deleting);
-        clone.map(|_| DispatchStep::DeleteClone(copy.cluster))
+/// The next step of removing one copy; `None` if nothing can be done now.
+pub(super) fn removal(view: &DispatchView<'_>, copy: &RemoteCopy) -> Option<DispatchStep> {
+    if copy.connection != RemoteConnection::Connected || view.is_disputed(copy) {
+        return None;
     }
+    // Without its Workload the job would be stopped.
+    if copy.jobs.iter().any(|job| job.handed_over) {
+        return None;
+    }
+    if copy.has_own_job() {
+        return copy.has_live_job().then_some(DispatchStep::DeleteJobs(copy.cluster));
+    }
+    // A create of a job without an answer may still be applied; the clone has to outlive it.
+    let clone = copy.clone.as_ref().filter(|clone| copy.creates_answered && !clone.deleting);
+    clone.map(|_| DispatchStep::DeleteClone(copy.cluster))
+}
 
-    /// The next steps of removing several copies.
-    pub(super) fn removals<'c>(
-        &self,
-        copies: impl Iterator<Item = &'c RemoteCopy>,
-    ) -> Vec<DispatchStep> {
-        copies.filter_map(|copy| self.removal(copy)).collect()
-    }
+/// The next steps of removing several copies.
+pub(super) fn removals<'c>(
+    view: &DispatchView<'_>,
+    copies: impl Iterator<Item = &'c RemoteCopy>,
+) -> Vec<DispatchStep> {
+    copies.filter_map(|copy| removal(view, copy)).collect()
 }

@@ -6,7 +6,10 @@ mod reconcile_group;
 mod simulation;
 mod slices;
 
+use engine::ids::ClusterId;
+
 use super::*;
+use crate::CopyHistory;
 
 const SETTINGS: DispatchTimeouts = DispatchTimeouts {
     worker_lost_timeout: 100,

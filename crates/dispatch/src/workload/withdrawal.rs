@@ -11,7 +11,9 @@ use engine::Time;
 use crate::CopyHistory;
 
 use super::{
-    DispatchDecision, DispatchStep, RemoteConnection, RemoteCopy, RemoteWorkload, with_deadline,
+    DispatchStep, RemoteConnection, RemoteCopy, RemoteWorkload,
+    dispatch_view::{DispatchView, with_deadline},
+    removal,
 };
 
 /// Whether a copy can still run.
@@ -24,111 +26,110 @@ pub(super) enum RemoteActivity {
     PossibleUntil(Time),
 }
 
-impl DispatchDecision<'_> {
-    /// Steps up to [`DispatchStep::Withdrawn`].
-    pub(super) fn withdraw(&self) -> Vec<DispatchStep> {
-        let steps = self.removals(self.copies.iter());
-        match self.remote_activity(RemoteCopy::is_empty) {
-            RemoteActivity::None => vec![self.finish_withdrawal()],
-            RemoteActivity::Possible => steps,
-            RemoteActivity::PossibleUntil(deadline) => with_deadline(steps, [deadline]),
-        }
+/// Steps up to [`DispatchStep::Withdrawn`].
+pub(super) fn withdraw(view: &DispatchView<'_>) -> Vec<DispatchStep> {
+    let steps = removal::removals(view, view.copies.iter());
+    match remote_activity(view, RemoteCopy::is_empty) {
+        RemoteActivity::None => vec![finish_withdrawal(view)],
+        RemoteActivity::Possible => steps,
+        RemoteActivity::PossibleUntil(deadline) => with_deadline(steps, [deadline]),
     }
+}
 
-    /// Steps of a Workload without copies to keep. Only dispatch reports that the pods of a dispatched job are gone;
-    /// the engine releases the Workload after that.
-    pub(super) fn clean_up(&self) -> Vec<DispatchStep> {
-        // Quota was given back without a withdrawal, as by a set that is scaled to zero. The next copies get another epoch than
-        // those on a cluster that is not reached, which may come back with them, and than a clone that a finalizer keeps.
-        let remains = self.copies.iter().any(|copy| match copy.connection {
-            RemoteConnection::Connected => copy.is_empty() && self.has_leaving_clone(copy),
-            _ => self.is_current(copy),
-        });
-        if self.hub.exists && remains && !self.hub.epoch_raised {
-            return vec![self.raise_epoch()];
-        }
-        let steps = self.removals(self.copies.iter());
-        if !self.hub.job.exists || !self.hub.job.active {
-            return steps;
-        }
-        match self.remote_activity(RemoteCopy::is_empty) {
-            RemoteActivity::None => vec![DispatchStep::ClearActivePods],
-            RemoteActivity::Possible => steps,
-            RemoteActivity::PossibleUntil(deadline) => with_deadline(steps, [deadline]),
-        }
+/// Steps of a Workload without copies to keep. Only dispatch reports that the pods of a dispatched job are gone;
+/// the engine releases the Workload after that.
+pub(super) fn clean_up(view: &DispatchView<'_>) -> Vec<DispatchStep> {
+    // Quota was given back without a withdrawal, as by a set that is scaled to zero. The next copies get another epoch than
+    // those on a cluster that is not reached, which may come back with them, and than a clone that a finalizer keeps.
+    let remains = view.copies.iter().any(|copy| match copy.connection {
+        RemoteConnection::Connected => copy.is_empty() && view.has_leaving_clone(copy),
+        _ => view.is_current(copy),
+    });
+    if view.hub.exists && remains && !view.hub.epoch_raised {
+        return vec![view.raise_epoch()];
     }
-
-    fn finish_withdrawal(&self) -> DispatchStep {
-        // The epoch is written before the release, so that a late create of the old epoch is recognised as stale.
-        if !self.hub.epoch_raised {
-            self.raise_epoch()
-        } else if self.hub.job.exists && self.hub.job.active {
-            DispatchStep::ClearActivePods
-        } else {
-            DispatchStep::Withdrawn
-        }
+    let steps = removal::removals(view, view.copies.iter());
+    if !view.hub.job.exists || !view.hub.job.active {
+        return steps;
     }
+    match remote_activity(view, RemoteCopy::is_empty) {
+        RemoteActivity::None => vec![DispatchStep::ClearActivePods],
+        RemoteActivity::Possible => steps,
+        RemoteActivity::PossibleUntil(deadline) => with_deadline(steps, [deadline]),
+    }
+}
 
-    /// Whether a copy can run on any cluster. `done` is the condition for a connected cluster.
-    pub(super) fn remote_activity(&self, done: impl Fn(&RemoteCopy) -> bool) -> RemoteActivity {
-        // A nominated or recorded cluster without an observation may have a copy.
-        let is_unobserved = |cluster| self.copy(cluster).is_none();
-        let mut possible = self
-            .hub
-            .nominated_clusters
-            .iter()
-            .chain(&self.hub.recorded_cluster)
-            .any(|&cluster| is_unobserved(cluster));
-        let mut deadline = None;
-        for copy in self.copies {
-            match self.copy_activity(copy, &done) {
-                RemoteActivity::None => {}
-                RemoteActivity::Possible => possible = true,
-                RemoteActivity::PossibleUntil(time) => {
-                    deadline = Some(deadline.map_or(time, |old: Time| old.min(time)));
-                }
+fn finish_withdrawal(view: &DispatchView<'_>) -> DispatchStep {
+    // The epoch is written before the release, so that a late create of the old epoch is recognised as stale.
+    if !view.hub.epoch_raised {
+        view.raise_epoch()
+    } else if view.hub.job.exists && view.hub.job.active {
+        DispatchStep::ClearActivePods
+    } else {
+        DispatchStep::Withdrawn
+    }
+}
+
+/// Whether a copy can run on any cluster. `done` is the condition for a connected cluster.
+pub(super) fn remote_activity(
+    view: &DispatchView<'_>,
+    done: impl Fn(&RemoteCopy) -> bool,
+) -> RemoteActivity {
+    // A nominated or recorded cluster without an observation may have a copy.
+    let is_unobserved = |cluster| view.copy(cluster).is_none();
+    let mut possible = view
+        .hub
+        .nominated_clusters
+        .iter()
+        .chain(&view.hub.recorded_cluster)
+        .any(|&cluster| is_unobserved(cluster));
+    let mut deadline = None;
+    for copy in view.copies {
+        match copy_activity(view, copy, &done) {
+            RemoteActivity::None => {}
+            RemoteActivity::Possible => possible = true,
+            RemoteActivity::PossibleUntil(time) => {
+                deadline = Some(deadline.map_or(time, |old: Time| old.min(time)));
             }
         }
-        match (deadline, possible) {
-            // Only a deadline needs a timer: changes of the other copies evaluate the Workload.
-            (Some(deadline), _) => RemoteActivity::PossibleUntil(deadline),
-            (None, true) => RemoteActivity::Possible,
-            (None, false) => RemoteActivity::None,
-        }
     }
+    match (deadline, possible) {
+        // Only a deadline needs a timer: changes of the other copies evaluate the Workload.
+        (Some(deadline), _) => RemoteActivity::PossibleUntil(deadline),
+        (None, true) => RemoteActivity::Possible,
+        (None, false) => RemoteActivity::None,
+    }
+}
 
-    fn copy_activity(
-        &self,
-        copy: &RemoteCopy,
-        done: impl Fn(&RemoteCopy) -> bool,
-    ) -> RemoteActivity {
-        match copy.connection {
-            RemoteConnection::Connected if copy.creates_answered && done(copy) => {
-                RemoteActivity::None
-            }
-            // A missing object is no proof that nothing runs while a create is not settled.
-            RemoteConnection::Connected => RemoteActivity::Possible,
-            RemoteConnection::NotSynced { .. } if self.is_lost(copy) => RemoteActivity::None,
-            // Before the first list is complete, it is none at all.
-            RemoteConnection::NotSynced { .. } => self.activity_until_lost(copy),
-            RemoteConnection::Disconnected { .. } => self.activity_of_disconnected(copy),
-        }
+fn copy_activity(
+    view: &DispatchView<'_>,
+    copy: &RemoteCopy,
+    done: impl Fn(&RemoteCopy) -> bool,
+) -> RemoteActivity {
+    match copy.connection {
+        RemoteConnection::Connected if copy.creates_answered && done(copy) => RemoteActivity::None,
+        // A missing object is no proof that nothing runs while a create is not settled.
+        RemoteConnection::Connected => RemoteActivity::Possible,
+        RemoteConnection::NotSynced { .. } if view.is_lost(copy) => RemoteActivity::None,
+        // Before the first list is complete, it is none at all.
+        RemoteConnection::NotSynced { .. } => activity_until_lost(view, copy),
+        RemoteConnection::Disconnected { .. } => activity_of_disconnected(view, copy),
     }
+}
 
-    /// Whether a disconnected cluster counts as stopped. Copies of an earlier epoch were settled before that epoch
-    /// ended.
-    fn activity_of_disconnected(&self, copy: &RemoteCopy) -> RemoteActivity {
-        let is_relevant = self.is_current(copy) || self.was_chosen(copy);
-        if !is_relevant || !self.hub.create_sent || self.is_lost(copy) {
-            RemoteActivity::None
-        } else {
-            self.activity_until_lost(copy)
-        }
+/// Whether a disconnected cluster counts as stopped. Copies of an earlier epoch were settled before that epoch
+/// ended.
+fn activity_of_disconnected(view: &DispatchView<'_>, copy: &RemoteCopy) -> RemoteActivity {
+    let is_relevant = view.is_current(copy) || view.was_chosen(copy);
+    if !is_relevant || !view.hub.create_sent || view.is_lost(copy) {
+        RemoteActivity::None
+    } else {
+        activity_until_lost(view, copy)
     }
+}
 
-    fn activity_until_lost(&self, copy: &RemoteCopy) -> RemoteActivity {
-        self.loss_deadline(copy).map_or(RemoteActivity::Possible, RemoteActivity::PossibleUntil)
-    }
+fn activity_until_lost(view: &DispatchView<'_>, copy: &RemoteCopy) -> RemoteActivity {
+    view.loss_deadline(copy).map_or(RemoteActivity::Possible, RemoteActivity::PossibleUntil)
 }
 
 impl RemoteCopy {

@@ -16,7 +16,7 @@ use std::collections::{BTreeSet, VecDeque};
 use engine::{Time, ids::ClusterId};
 use proptest::prelude::*;
 
-use crate::{CreateAnswer, ReadAnswer, UnsettledCreates, workload::*};
+use crate::{CopyHistory, CreateAnswer, ReadAnswer, UnsettledCreates, workload::*};
 
 const SETTINGS: DispatchTimeouts = DispatchTimeouts {
     worker_lost_timeout: 100,
