@@ -53,8 +53,7 @@ pub(crate) async fn run(
     let stop = shutdown.serving();
     let metrics = ClientMetrics::default();
     let measured = KueueMetrics::new(MetricsSettings::new(&settings.file, &settings.gates));
-    let pods_metrics = PodsMetrics::default();
-    let explanations = AdmissionExplanations::default();
+    let (pods_metrics, explanations) = <(PodsMetrics, AdmissionExplanations)>::default();
     let count = metrics.requests.of(HOME);
     let client =
         client::connect(args.kubeconfig.as_deref(), build_info::USER_AGENT, &count).await?;
@@ -66,22 +65,17 @@ pub(crate) async fn run(
     let mut stores = Stores::new(client.clone(), &metrics.watches, stop.clone());
 
     let called = called_servers(settings, components);
-    let ray_api = (settings, &args.ray_api);
-    let metrics_address = listen::parse(&settings.file.metrics.bind_address)?;
-    let tls_metrics = metrics_address.is_some() && !args.metrics_plain;
-    let own_metrics = settings.certificates().of_metrics(Path::new(METRICS_CERT_DIR));
-    let serves_ray = components.contains(&ManagerComponent::RayApi);
-    let mut ready = match serves_ray {
-        true => ray_api::keep_certificate(ray_api, &client, &slot, stop, &mut tasks)?,
+    let metrics_server = MetricsServer::new(args, settings)?;
+    let mut ready = match components.contains(&ManagerComponent::RayApi) {
+        true => {
+            let (ray_api, api_server) = ((settings, &args.ray_api), (&client, &metrics.requests));
+            ray_api::start(ray_api, api_server, &slot, shutdown, &mut tasks).await?
+        }
         false => {
-            let served = (called, tls_metrics && own_metrics.is_none());
+            let served = (called, metrics_server.shares_certificate());
             keep_certificate(settings, &client, &slot, served, stop, &mut tasks)
         }
     };
-    if serves_ray {
-        let api_server = (&client, &metrics.requests);
-        ray_api::start(ray_api, api_server, slot.clone(), shutdown, &mut tasks).await?;
-    }
     if called.webhooks {
         let cache = webhooks(settings, (&client, &mut stores), &tls, shutdown, &mut tasks).await?;
         ready = webhook_cache::add_check(ready, cache);
@@ -106,15 +100,8 @@ pub(crate) async fn run(
     ready = ready.with("shutdown", is_leading(shutdown));
     serve_probes(settings, ready, stop, &mut tasks).await?;
     serve_profiles(settings, stop, &mut tasks).await?;
-    if let Some(address) = metrics_address {
-        let registry = registry((&metrics, measured, &pods_metrics), settings);
-        let tls = match own_metrics {
-            Some(directory) if tls_metrics => metrics_tls(directory, settings, stop, &mut tasks)?,
-            _ => tls,
-        };
-        let tls = tls_metrics.then_some(tls);
-        serve_metrics(args, (address, tls), registry, client, stop, &mut tasks).await?;
-    }
+    let registry = registry((&metrics, measured, &pods_metrics), settings);
+    metrics_server.start(settings, (registry, client), tls, stop, &mut tasks).await?;
     Ok(runtime::tasks::supervise(tasks, stop.clone()).await?)
 }
 
@@ -173,24 +160,60 @@ async fn serve_profiles(
     Ok(())
 }
 
-/// Serves metrics. Without TLS there is no authorization either: a token is not sent over plain HTTP.
-async fn serve_metrics(
-    args: &ManagerArgs,
-    ((host, port), tls): ((String, u16), Option<Arc<ServerConfig>>),
-    registry: Registry,
-    client: Client,
-    stop: &Stop,
-    tasks: &mut JoinSet<()>,
-) -> anyhow::Result<()> {
-    let router = metrics::router(Arc::new(registry));
-    let server = match tls {
-        None => Server::plain(router),
-        Some(tls) if args.metrics_authentication => Server::tls(guarded(router, client), tls),
-        Some(tls) => Server::tls(router, tls),
-    };
-    let listener = listen::bind("metrics", &host, port).await?;
-    tasks.spawn(server.run(listener, stop.clone()));
-    Ok(())
+/// How metrics are served.
+struct MetricsServer {
+    /// Host and port, if metrics are served at all.
+    address: Option<(String, u16)>,
+    /// Without TLS there is no authorization either: a token is not sent over plain HTTP.
+    tls: bool,
+    authentication: bool,
+    /// Where a certificate of its own is mounted.
+    certificate: Option<PathBuf>,
+}
+
+impl MetricsServer {
+    fn new(args: &ManagerArgs, settings: &ProcessSettings) -> anyhow::Result<Self> {
+        Ok(Self {
+            address: listen::parse(&settings.file.metrics.bind_address)?,
+            tls: !args.metrics_plain,
+            authentication: args.metrics_authentication,
+            certificate: settings.certificates().of_metrics(Path::new(METRICS_CERT_DIR)),
+        })
+    }
+
+    /// Whether it needs the certificate of the other servers.
+    fn shares_certificate(&self) -> bool {
+        self.address.is_some() && self.tls && self.certificate.is_none()
+    }
+
+    /// Starts to serve, with its own certificate or else with `shared`.
+    async fn start(
+        self,
+        settings: &ProcessSettings,
+        (registry, client): (Registry, Client),
+        shared: Arc<ServerConfig>,
+        stop: &Stop,
+        tasks: &mut JoinSet<()>,
+    ) -> anyhow::Result<()> {
+        let Some((host, port)) = self.address else {
+            return Ok(());
+        };
+        let router = metrics::router(Arc::new(registry));
+        let server = match self.certificate {
+            _ if !self.tls => Server::plain(router),
+            certificate => {
+                let tls = match certificate {
+                    Some(directory) => metrics_tls(directory, settings, stop, tasks)?,
+                    None => shared,
+                };
+                let router = if self.authentication { guarded(router, client) } else { router };
+                Server::tls(router, tls)
+            }
+        };
+        let listener = listen::bind("metrics", &host, port).await?;
+        tasks.spawn(server.run(listener, stop.clone()));
+        Ok(())
+    }
 }
 
 /// Serves webhooks. Returns the cache that they need.

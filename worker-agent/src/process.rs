@@ -74,17 +74,9 @@ pub(crate) async fn run(
         security,
         namespace: config.namespace.clone(),
     };
-    // The label with any value: several managers may share the worker.
-    let sources =
-        Sources::agent(&mut stores, settings.kinds(), MULTI_KUEUE_ORIGIN, &config.namespace);
-    let sources = if settings.has_queues() { sources.with_queues(&mut stores) } else { sources };
-    let sources = match settings.asks_for_nodes() {
-        true => sources.with_provisioning(&mut stores),
-        false => sources,
-    };
     let leader = Leader {
         client,
-        sources,
+        sources: sources(&mut stores, &settings, &config.namespace),
         control: AgentControl::new(settings),
         election: election(config)?,
         metrics: counters,
@@ -110,6 +102,13 @@ pub(crate) async fn run(
 fn reporter() -> anyhow::Result<Reporter> {
     let instance = identity().context("identity of the source of events")?;
     Ok(Reporter { component: COMPONENT.to_owned(), instance })
+}
+
+/// What the agent watches. The label of managers with any value: several may share the worker.
+fn sources(stores: &mut Stores, settings: &AgentSettings, namespace: &str) -> Sources<AgentInput> {
+    let sources = Sources::agent(stores, settings.kinds(), MULTI_KUEUE_ORIGIN, namespace);
+    let sources = if settings.has_queues() { sources.with_queues(stores) } else { sources };
+    if settings.asks_for_nodes() { sources.with_provisioning(stores) } else { sources }
 }
 
 /// Serves probes, and metrics if they have an address.

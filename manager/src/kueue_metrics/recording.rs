@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, time::Duration};
 use cluster::control::measurement::{
     ClusterQueueGauges, CohortGauges, EvictionLabels, FlavorResourceGauge, LabelledNumbers,
     LocalQueueGauges, LocalQueueName, Measurement, QueueNumbers, UnadmittedLabels, WorkerLabels,
-    WorkloadLabels,
+    WorkerMeasurement, WorkloadLabels,
 };
 
 use config::SourceKind;
@@ -61,9 +61,7 @@ impl Recording<'_> {
                 self.admitted(&labels, waited, checks);
             }
             Measurement::Ready { labels, waited, since_admission } => {
-                self.observe((&f::READY_WAIT, &f::LQ_READY_WAIT), &labels, waited);
-                let pair = (&f::ADMITTED_UNTIL_READY, &f::LQ_ADMITTED_UNTIL_READY);
-                self.observe(pair, &labels, since_admission);
+                self.ready(&labels, waited, since_admission);
             }
             Measurement::Evicted { labels, eviction, first, ready_for } => {
                 self.evicted(&labels, eviction, first, ready_for);
@@ -76,10 +74,7 @@ impl Recording<'_> {
                 self.series.count(&f::PREEMPTED, vec![preempting_cluster_queue, reason]);
             }
             Measurement::Finished { labels, executed } => {
-                self.count((&f::FINISHED, &f::LQ_FINISHED), &labels);
-                if let Some(executed) = executed {
-                    self.observe((&f::EXECUTION, &f::LQ_EXECUTION), &labels, executed);
-                }
+                self.execution_finished(&labels, executed);
             }
             Measurement::GateRemoved { gate, cluster_queue, is_group, took } => {
                 let labels =
@@ -94,39 +89,12 @@ impl Recording<'_> {
                 self.finished(cluster_queue, local_queue, count);
             }
             Measurement::UnadmittedWorkloads(labels, count) => self.unadmitted(labels, count),
-            Measurement::Dispatched(labels) => {
-                self.series.count(&f::DISPATCHED, of_worker(labels));
-            }
             Measurement::DispatchTook { cluster_queue, took } => {
                 self.series.observe(&f::DISPATCH_TIME, vec![cluster_queue], took.as_secs_f64());
             }
-            Measurement::AdmittedOnWorker(labels) => {
-                self.series.count(&f::ADMITTED_ON_WORKER, of_worker(labels));
-            }
-            Measurement::EvictedOnWorker(labels, reason) => {
-                let labels = [of_worker(labels), vec![reason]].concat();
-                self.series.count(&f::EVICTED_ON_WORKER, labels);
-            }
-            Measurement::Rebalanced(labels) => {
-                self.series.count(&f::REBALANCED, of_worker(labels));
-            }
-            Measurement::WorkerActive { cluster, active } => {
-                let is = f64::from(u8::from(active));
-                self.series.set(&f::WORKER_ACTIVE, vec![cluster], is);
-            }
-            Measurement::WorkerStatus { labels, active } => self.worker_status(&labels, active),
-            Measurement::WorkerReported { cluster, at } => {
-                let seconds = at.as_millisecond() as f64 / 1000.0;
-                self.series.set(&f::WORKER_REPORTED, vec![cluster], seconds);
-            }
+            Measurement::Worker(measurement) => self.worker(measurement),
             Measurement::IntegrationUnavailable { framework, reason, unavailable } => {
                 self.integration(&framework, reason, unavailable);
-            }
-            // What was dispatched there stays counted with its ClusterQueue.
-            Measurement::WorkerGone(cluster) => {
-                f::WORKERS
-                    .iter()
-                    .for_each(|family| self.series.remove_from(family, &[("cluster", &cluster)]));
             }
             Measurement::ClusterQueue(queue, local_queues) => {
                 self.cluster_queue(&queue, &local_queues);
@@ -155,6 +123,42 @@ impl Recording<'_> {
     }
 }
 
+/// Worker clusters.
+impl Recording<'_> {
+    fn worker(&mut self, measurement: WorkerMeasurement) {
+        match measurement {
+            WorkerMeasurement::Dispatched(labels) => {
+                self.series.count(&f::DISPATCHED, of_worker(labels));
+            }
+            WorkerMeasurement::Admitted(labels) => {
+                self.series.count(&f::ADMITTED_ON_WORKER, of_worker(labels));
+            }
+            WorkerMeasurement::Evicted(labels, reason) => {
+                let labels = [of_worker(labels), vec![reason]].concat();
+                self.series.count(&f::EVICTED_ON_WORKER, labels);
+            }
+            WorkerMeasurement::Rebalanced(labels) => {
+                self.series.count(&f::REBALANCED, of_worker(labels));
+            }
+            WorkerMeasurement::Active { cluster, active } => {
+                let is = f64::from(u8::from(active));
+                self.series.set(&f::WORKER_ACTIVE, vec![cluster], is);
+            }
+            WorkerMeasurement::Status { labels, active } => self.worker_status(&labels, active),
+            WorkerMeasurement::Reported { cluster, at } => {
+                let seconds = at.as_millisecond() as f64 / 1000.0;
+                self.series.set(&f::WORKER_REPORTED, vec![cluster], seconds);
+            }
+            // What was dispatched there stays counted with its ClusterQueue.
+            WorkerMeasurement::Gone(cluster) => {
+                f::WORKERS
+                    .iter()
+                    .for_each(|family| self.series.remove_from(family, &[("cluster", &cluster)]));
+            }
+        }
+    }
+}
+
 /// Transitions of Workloads.
 impl Recording<'_> {
     fn quota_reserved(&mut self, labels: &WorkloadLabels, waited: Duration) {
@@ -172,6 +176,19 @@ impl Recording<'_> {
         for cohort in cohorts.iter().filter(|_| self.settings.cohorts) {
             let labels = vec![cohort.clone(), labels.priority_class.clone()];
             self.series.count(&f::COHORT_ADMITTED, labels);
+        }
+    }
+
+    fn ready(&mut self, labels: &WorkloadLabels, waited: Duration, since_admission: Duration) {
+        self.observe((&f::READY_WAIT, &f::LQ_READY_WAIT), labels, waited);
+        let pair = (&f::ADMITTED_UNTIL_READY, &f::LQ_ADMITTED_UNTIL_READY);
+        self.observe(pair, labels, since_admission);
+    }
+
+    fn execution_finished(&mut self, labels: &WorkloadLabels, executed: Option<Duration>) {
+        self.count((&f::FINISHED, &f::LQ_FINISHED), labels);
+        if let Some(executed) = executed {
+            self.observe((&f::EXECUTION, &f::LQ_EXECUTION), labels, executed);
         }
     }
 

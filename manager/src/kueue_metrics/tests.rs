@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use cluster::control::measurement::{
     ClusterQueueGauges, CohortGauges, EvictionLabels, FlavorResourceGauge, LabelledNumbers,
     LabelsAndAnnotations, LocalQueueGauges, QueueNumbers, UnadmittedLabels, WorkerLabels,
-    WorkloadLabels,
+    WorkerMeasurement, WorkloadLabels,
 };
 use config::Configuration;
 use config::gates::Gates;
@@ -235,8 +235,10 @@ fn every_family_of_a_recorded_scrape_is_served_or_listed_as_not_served() {
     let metrics = everything();
     metrics.measure(all_measurements(), Duration::from_millis(20));
     let of_worker = || WorkerLabels { cluster_queue: "a".to_owned(), cluster: "east".to_owned() };
-    let of_workers =
-        vec![Measurement::Dispatched(of_worker()), Measurement::AdmittedOnWorker(of_worker())];
+    let of_workers = vec![
+        Measurement::Worker(WorkerMeasurement::Dispatched(of_worker())),
+        Measurement::Worker(WorkerMeasurement::Admitted(of_worker())),
+    ];
     metrics.measure(of_workers, Duration::ZERO);
     let served = families(&scrape(&metrics));
     let names: Vec<&str> = RECORDED_NAMES.lines().collect();
@@ -481,7 +483,10 @@ fn series_have_the_configured_labels_of_their_object() {
     assert!(!scrape(&metrics("")).contains("custom_"), "the gate is off");
     let metrics = metrics("CustomMetricLabels=true");
     let dispatched = WorkerLabels { cluster_queue: "a".into(), cluster: "east".into() };
-    metrics.measure(vec![Measurement::Dispatched(dispatched)], Duration::ZERO);
+    metrics.measure(
+        vec![Measurement::Worker(WorkerMeasurement::Dispatched(dispatched))],
+        Duration::ZERO,
+    );
     let body = scrape(&metrics);
     let role = r#"replica_role="standalone""#;
     for start in [
@@ -642,11 +647,11 @@ fn dispatch_is_counted_by_queue_and_cluster_without_the_prefix() {
         |cluster: &str| WorkerLabels { cluster_queue: "a".into(), cluster: cluster.to_owned() };
     let all = vec![
         queue(1),
-        Measurement::Dispatched(labels("east")),
-        Measurement::Dispatched(labels("west")),
-        Measurement::Dispatched(labels("west")),
-        Measurement::AdmittedOnWorker(labels("west")),
-        Measurement::EvictedOnWorker(labels("west"), "Preempted".to_owned()),
+        Measurement::Worker(WorkerMeasurement::Dispatched(labels("east"))),
+        Measurement::Worker(WorkerMeasurement::Dispatched(labels("west"))),
+        Measurement::Worker(WorkerMeasurement::Dispatched(labels("west"))),
+        Measurement::Worker(WorkerMeasurement::Admitted(labels("west"))),
+        Measurement::Worker(WorkerMeasurement::Evicted(labels("west"), "Preempted".to_owned())),
     ];
     metrics.measure(all, Duration::ZERO);
     let body = scrape(&metrics);
@@ -666,9 +671,11 @@ fn dispatch_is_counted_by_queue_and_cluster_without_the_prefix() {
 #[test]
 fn a_worker_has_one_status_per_queue_until_the_queue_or_the_worker_is_gone() {
     let metrics = everything();
-    let status = |queue: &str, cluster: &str, active| Measurement::WorkerStatus {
-        labels: WorkerLabels { cluster_queue: queue.into(), cluster: cluster.into() },
-        active,
+    let status = |queue: &str, cluster: &str, active| {
+        Measurement::Worker(WorkerMeasurement::Status {
+            labels: WorkerLabels { cluster_queue: queue.into(), cluster: cluster.into() },
+            active,
+        })
     };
     let series = || -> Vec<String> {
         let body = scrape(&metrics);
@@ -726,10 +733,16 @@ fn a_worker_has_series_until_it_is_gone() {
     let at = "2026-01-01T00:00:00.5Z".parse().expect("a time");
     let all = vec![
         queue(1),
-        Measurement::WorkerActive { cluster: cluster(), active: true },
-        Measurement::WorkerReported { cluster: cluster(), at },
-        Measurement::Dispatched(WorkerLabels { cluster_queue: "a".into(), cluster: cluster() }),
-        Measurement::Rebalanced(WorkerLabels { cluster_queue: "a".into(), cluster: cluster() }),
+        Measurement::Worker(WorkerMeasurement::Active { cluster: cluster(), active: true }),
+        Measurement::Worker(WorkerMeasurement::Reported { cluster: cluster(), at }),
+        Measurement::Worker(WorkerMeasurement::Dispatched(WorkerLabels {
+            cluster_queue: "a".into(),
+            cluster: cluster(),
+        })),
+        Measurement::Worker(WorkerMeasurement::Rebalanced(WorkerLabels {
+            cluster_queue: "a".into(),
+            cluster: cluster(),
+        })),
         Measurement::DispatchTook { cluster_queue: "a".into(), took: Duration::from_millis(30) },
     ];
     metrics.measure(all, Duration::ZERO);
@@ -743,7 +756,7 @@ fn a_worker_has_series_until_it_is_gone() {
     ] {
         assert!(body.lines().any(|one| one == line), "{line} in {body}");
     }
-    metrics.measure(vec![Measurement::WorkerGone(cluster())], Duration::ZERO);
+    metrics.measure(vec![Measurement::Worker(WorkerMeasurement::Gone(cluster()))], Duration::ZERO);
     let body = scrape(&metrics);
     assert!(!body.contains("sluice_worker_") && !body.contains("sluice_rebalanced_"), "{body}");
     assert!(body.contains("multikueue_workloads_dispatched_total"), "{body}");

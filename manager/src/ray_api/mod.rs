@@ -55,7 +55,7 @@ const SERVICE: &str = "sluice-ray-api";
 const SECRET: &str = "sluice-ray-api-cert";
 
 /// Fills the slot of the certificate. Returns the readiness check.
-pub(crate) fn keep_certificate(
+fn keep_certificate(
     (settings, args): (&ProcessSettings, &RayApiArgs),
     client: &Client,
     slot: &Arc<CertificateSlot>,
@@ -79,27 +79,28 @@ pub(crate) fn keep_certificate(
     Ok(HealthChecks::default().with("certificate", move || served.is_loaded()))
 }
 
-/// Binds the port and starts to serve.
+/// Binds the port and starts to serve. Returns the readiness check of the certificate.
 ///
 /// # Errors
 /// If the address cannot be bound.
 pub(crate) async fn start(
     (settings, args): (&ProcessSettings, &RayApiArgs),
     (client, requests): (&Client, &RequestMetrics),
-    slot: Arc<CertificateSlot>,
+    slot: &Arc<CertificateSlot>,
     shutdown: &Shutdown,
     tasks: &mut JoinSet<()>,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<HealthChecks> {
     let ((host, port), stop) = (address(args)?, shutdown.serving());
+    let ready = keep_certificate((settings, args), client, slot, stop, tasks)?;
     let listener = listen::bind("the Ray API", &host, port).await?;
     let files = settings.kubeconfig_files.clone();
     let namespace = settings.file.namespace();
     let workers = WorkerClients::new(client.clone(), namespace, files, requests.clone());
     let router = server::router(RayApiServer::new(client, workers, stop));
-    let tls = tls::server_config(slot, &settings.tls()).context("tls")?;
+    let tls = tls::server_config(slot.clone(), &settings.tls()).context("tls")?;
     let server = Server::tls(router, tls).leaving_at(shutdown.leading().clone());
     tasks.spawn(server.run(listener, stop.clone()));
-    Ok(())
+    Ok(ready)
 }
 
 fn address(args: &RayApiArgs) -> anyhow::Result<(String, u16)> {

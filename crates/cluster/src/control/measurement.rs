@@ -76,6 +76,43 @@ pub struct WorkerLabels {
     pub cluster: String,
 }
 
+/// What happened on a worker cluster, or is different about it now.
+#[derive(Debug, Clone, PartialEq)]
+pub enum WorkerMeasurement {
+    /// A clone of a Workload was created on a worker cluster.
+    Dispatched(WorkerLabels),
+    /// A worker cluster admitted a Workload, and its check became Ready.
+    Admitted(WorkerLabels),
+    /// A worker cluster evicted a Workload, for this known reason or another one, and its check became Retry.
+    Evicted(WorkerLabels, String),
+    /// Queued work was nominated for a worker cluster with room.
+    Rebalanced(WorkerLabels),
+    /// The condition Active of a MultiKueueCluster.
+    Active {
+        /// The MultiKueueCluster.
+        cluster: String,
+        /// It is true.
+        active: bool,
+    },
+    /// The condition Active of a worker, for a ClusterQueue that dispatches to it: `True`, `False` or `Unknown`; `None` if the ClusterQueue
+    /// does not any more, or one of both is gone.
+    Status {
+        /// Both.
+        labels: WorkerLabels,
+        /// The status.
+        active: Option<&'static str>,
+    },
+    /// The capacity report of a worker has a new heartbeat.
+    Reported {
+        /// The MultiKueueCluster.
+        cluster: String,
+        /// When the manager observed it.
+        at: Timestamp,
+    },
+    /// A MultiKueueCluster is gone.
+    Gone(String),
+}
+
 /// Something that happened, or a number that is different now.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Measurement {
@@ -181,8 +218,6 @@ pub enum Measurement {
     },
     /// The number of Workloads that are not admitted for these reasons.
     UnadmittedWorkloads(UnadmittedLabels, usize),
-    /// A clone of a Workload was created on a worker cluster.
-    Dispatched(WorkerLabels),
     /// A Workload was admitted, so long after the first cluster was nominated for it.
     DispatchTook {
         /// The ClusterQueue where it holds quota.
@@ -190,36 +225,8 @@ pub enum Measurement {
         /// Since the nomination.
         took: Duration,
     },
-    /// A worker cluster admitted a Workload, and its check became Ready.
-    AdmittedOnWorker(WorkerLabels),
-    /// A worker cluster evicted a Workload, for this known reason or another one, and its check became Retry.
-    EvictedOnWorker(WorkerLabels, String),
-    /// Queued work was nominated for a worker cluster with room.
-    Rebalanced(WorkerLabels),
-    /// The condition Active of a MultiKueueCluster.
-    WorkerActive {
-        /// The MultiKueueCluster.
-        cluster: String,
-        /// It is true.
-        active: bool,
-    },
-    /// The condition Active of a worker, for a ClusterQueue that dispatches to it: `True`, `False` or `Unknown`; `None` if the ClusterQueue
-    /// does not any more, or one of both is gone.
-    WorkerStatus {
-        /// Both.
-        labels: WorkerLabels,
-        /// The status.
-        active: Option<&'static str>,
-    },
-    /// The capacity report of a worker has a new heartbeat.
-    WorkerReported {
-        /// The MultiKueueCluster.
-        cluster: String,
-        /// When the manager observed it.
-        at: Timestamp,
-    },
-    /// A MultiKueueCluster is gone.
-    WorkerGone(String),
+    /// About a worker cluster.
+    Worker(WorkerMeasurement),
     /// Whether jobs of an enabled kind cannot be observed, for this reason.
     IntegrationUnavailable {
         /// The name of the integration.

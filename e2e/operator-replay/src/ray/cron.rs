@@ -24,6 +24,77 @@ struct CronWorld {
 }
 
 impl CronWorld {
+    fn begun_at(second: u32) -> Self {
+        let start: Timestamp = "2026-01-01T12:00:00Z".parse().expect("a time");
+        Self {
+            cron_job: Value::Null,
+            jobs: BTreeMap::new(),
+            events: Vec::new(),
+            now: start + SignedDuration::from_secs(second.into()),
+            due: None,
+            zone: TimeZone::UTC,
+        }
+    }
+
+    /// Does what the recording did. Returns the seconds that it waited.
+    fn take(&mut self, operation: &Value) -> u32 {
+        match operation["op"].as_str().unwrap_or_default() {
+            "create" => self.create(&operation["object"]),
+            "patch" => json_patch::merge(&mut self.cron_job, &operation["patch"]),
+            "delete" => self.cron_job = Value::Null,
+            "wait" => {
+                return u32::try_from(operation["seconds"].as_u64().unwrap_or(0)).unwrap_or(0);
+            }
+            _ => {}
+        }
+        0
+    }
+
+    fn create(&mut self, cron_job: &Value) {
+        self.cron_job = cron_job.clone();
+        let uid = format!("<uid of RayCronJob/{}>", self.name());
+        let metadata = &mut self.cron_job["metadata"];
+        metadata["uid"] = json!(uid);
+        metadata["namespace"] = json!("<ns>");
+        metadata["creationTimestamp"] = json!(self.now.to_string());
+        if cron_job["spec"]["timeZone"] == "Asia/Tokyo" {
+            self.zone = TimeZone::fixed(jiff::tz::offset(9));
+        }
+    }
+
+    fn name(&self) -> &str {
+        self.cron_job["metadata"]["name"].as_str().unwrap_or_default()
+    }
+
+    /// Takes the spec as it was stored. The operator sees the change at once.
+    fn store(&mut self, stored: &Value) {
+        if let Some(stored) = stored.get(format!("RayCronJob/{}", self.name())) {
+            self.cron_job["spec"] = stored["spec"].clone();
+        }
+        self.due = Some(self.now);
+    }
+
+    /// Recorded RayJobs that this operator has not made.
+    fn missing_jobs(&self, recorded: &[&Value]) -> Vec<String> {
+        let ours: Vec<Value> = self.jobs.values().map(reduced).collect();
+        let theirs = recorded.iter().map(|job| reduced(job));
+        let missing = theirs.filter(|theirs| !ours.contains(theirs));
+        missing.map(|theirs| format!("no RayJob {theirs}\n  ours {ours:?}")).collect()
+    }
+
+    /// Recorded Events about the RayCronJob that this operator has not published.
+    fn missing_events(&self, step: &Value) -> Vec<String> {
+        let mut missing = Vec::new();
+        for event in step["events"].as_array().into_iter().flatten() {
+            let text = |name: &str| event[name].as_str().unwrap_or_default().to_owned();
+            let is_ours = text("about").starts_with("RayCronJob/");
+            if is_ours && !self.events.contains(&(text("reason"), text("message"))) {
+                missing.push(format!("no event {}\n  ours {:?}", text("message"), self.events));
+            }
+        }
+        missing
+    }
+
     fn second(&mut self) {
         if self.due.is_some_and(|due| due <= self.now) {
             self.due = None;
@@ -101,73 +172,32 @@ fn without_empty(value: &Value) -> Value {
 
 /// Replays a case that began at this second of a minute.
 fn replay(case: &Value, second: u32) -> Vec<String> {
-    let start: Timestamp = "2026-01-01T12:00:00Z".parse().expect("a time");
-    let mut world = CronWorld {
-        cron_job: Value::Null,
-        jobs: BTreeMap::new(),
-        events: Vec::new(),
-        now: start + SignedDuration::from_secs(second.into()),
-        due: None,
-        zone: TimeZone::UTC,
-    };
+    let mut world = CronWorld::begun_at(second);
     let mut found = Vec::new();
     let mut n_expected = 0;
     for (index, step) in case["steps"].as_array().into_iter().flatten().enumerate() {
-        let mut wait = QUIET;
-        for operation in step["do"].as_array().into_iter().flatten() {
-            match operation["op"].as_str().unwrap_or_default() {
-                "create" => {
-                    world.cron_job = operation["object"].clone();
-                    let name = world.cron_job["metadata"]["name"].as_str().unwrap_or_default();
-                    let uid = format!("<uid of RayCronJob/{name}>");
-                    world.cron_job["metadata"]["uid"] = json!(uid);
-                    world.cron_job["metadata"]["namespace"] = json!("<ns>");
-                    world.cron_job["metadata"]["creationTimestamp"] = json!(world.now.to_string());
-                    if operation["object"]["spec"]["timeZone"] == "Asia/Tokyo" {
-                        world.zone = TimeZone::fixed(jiff::tz::offset(9));
-                    }
-                }
-                "patch" => json_patch::merge(&mut world.cron_job, &operation["patch"]),
-                "delete" => world.cron_job = Value::Null,
-                "wait" => {
-                    wait += u32::try_from(operation["seconds"].as_u64().unwrap_or(0)).unwrap_or(0);
-                }
-                _ => {}
-            }
-        }
+        let operations = step["do"].as_array().into_iter().flatten();
+        let waits: u32 = operations.map(|operation| world.take(operation)).sum();
         if world.cron_job.is_null() {
             continue;
         }
-        let name = world.cron_job["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-        if let Some(stored) = step["put"].get(format!("RayCronJob/{name}")) {
-            world.cron_job["spec"] = stored["spec"].clone();
-        }
-        world.due = Some(world.now);
-        (0..wait).for_each(|_| world.second());
-        let recorded = step["put"].as_object().into_iter().flatten();
-        let recorded: Vec<&Value> =
-            recorded.filter(|(id, _)| id.starts_with("RayJob/")).map(|(_, job)| job).collect();
+        world.store(&step["put"]);
+        (0..QUIET + waits).for_each(|_| world.second());
+        let recorded = recorded_jobs(step);
         n_expected += recorded.len();
         if world.jobs.len() != n_expected {
             found.push(format!("step {index}: {n_expected} RayJobs, ours {}", world.jobs.len()));
         }
-        let ours: Vec<Value> = world.jobs.values().map(reduced).collect();
-        for theirs in recorded.into_iter().map(reduced).filter(|theirs| !ours.contains(theirs)) {
-            found.push(format!("step {index}: no RayJob {theirs}\n  ours {ours:?}"));
-        }
-        for event in step["events"].as_array().into_iter().flatten() {
-            let text = |name: &str| event[name].as_str().unwrap_or_default().to_owned();
-            let is_ours = text("about").starts_with("RayCronJob/");
-            if is_ours && !world.events.contains(&(text("reason"), text("message"))) {
-                found.push(format!(
-                    "step {index}: no event {}\n  ours {:?}",
-                    text("message"),
-                    world.events
-                ));
-            }
-        }
+        let missing = world.missing_jobs(&recorded).into_iter().chain(world.missing_events(step));
+        found.extend(missing.map(|missing| format!("step {index}: {missing}")));
     }
     found
+}
+
+/// The RayJobs that the official operator made in a step.
+fn recorded_jobs(step: &Value) -> Vec<&Value> {
+    let recorded = step["put"].as_object().into_iter().flatten();
+    recorded.filter(|(id, _)| id.starts_with("RayJob/")).map(|(_, job)| job).collect()
 }
 
 /// What differs. The second of the minute at which a case began is not recorded, so each is tried.

@@ -68,7 +68,10 @@ use super::{
     timers::{Agenda, Reevaluation},
     workloads::{WorkloadChange, Workloads},
 };
-use crate::control::{key_map::KeyMap, measurement::Measurement};
+use crate::control::{
+    key_map::KeyMap,
+    measurement::{Measurement, WorkerMeasurement},
+};
 
 /// Why an identity could not be noted.
 const CHANGED: &str = "it has just changed";
@@ -486,10 +489,12 @@ impl FleetRegistry {
 fn measured(name: &str, object: Option<&MultiKueueCluster>) -> Measurement {
     let cluster = name.to_owned();
     object.map_or_else(
-        || Measurement::WorkerGone(name.to_owned()),
-        |one| Measurement::WorkerActive {
-            cluster,
-            active: is_true(&one.status.conditions, ACTIVE),
+        || Measurement::Worker(WorkerMeasurement::Gone(name.to_owned())),
+        |one| {
+            Measurement::Worker(WorkerMeasurement::Active {
+                cluster,
+                active: is_true(&one.status.conditions, ACTIVE),
+            })
         },
     )
 }

@@ -20,7 +20,7 @@ use provisioning::active::parameters_name;
 use super::FleetRegistry;
 use crate::control::{
     key_map::KeyMap,
-    measurement::{Measurement, WorkerLabels},
+    measurement::{Measurement, WorkerLabels, WorkerMeasurement},
 };
 
 /// What was measured last, and what has changed since then.
@@ -220,5 +220,5 @@ fn active_status(cluster: &MultiKueueCluster) -> &'static str {
 
 fn measured(queue: &str, cluster: &str, active: Option<&'static str>) -> Measurement {
     let labels = WorkerLabels { cluster_queue: queue.to_owned(), cluster: cluster.to_owned() };
-    Measurement::WorkerStatus { labels, active }
+    Measurement::Worker(WorkerMeasurement::Status { labels, active })
 }

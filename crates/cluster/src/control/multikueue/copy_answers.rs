@@ -22,7 +22,7 @@ use crate::control::{
     context::Context,
     job_key::JobKey,
     jobs::Jobs,
-    measurement::{Measurement, WorkerLabels},
+    measurement::{Measurement, WorkerLabels, WorkerMeasurement},
     outbox::{
         Purpose, REMOVAL_SHOWN_WITHIN, Subject, Ticket, after, decode, decode_job, listed_object,
     },
@@ -112,7 +112,7 @@ impl CopyAnswer<'_> {
             workloads.get(workload).and_then(|one| one.object().status.admission.as_ref());
         let cluster_queue = admission.map(|one| one.cluster_queue.clone()).unwrap_or_default();
         let labels = WorkerLabels { cluster_queue, cluster: self.cluster.to_owned() };
-        ctx.measurements.push(Measurement::Dispatched(labels));
+        ctx.measurements.push(Measurement::Worker(WorkerMeasurement::Dispatched(labels)));
     }
 
     /// Whether the copy is still observed.

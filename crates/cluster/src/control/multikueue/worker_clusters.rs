@@ -32,7 +32,7 @@ use crate::control::{
     job_key::JobKey,
     jobs::Jobs,
     key_map::KeyMap,
-    measurement::Measurement,
+    measurement::{Measurement, WorkerMeasurement},
     outbox::{Subject, Target, Ticket, Writes, after},
     quota_automation::WorkerPresence,
     scheduling::Scheduler,
@@ -288,7 +288,10 @@ impl WorkerClusters {
         worker.observe_capacity(change, ctx.now);
         // A worker that was removed may be connected for a while; its series are gone.
         if let Some(at) = worker.heartbeat_seen().filter(|_| registry.is_registered(name)) {
-            ctx.measurements.push(Measurement::WorkerReported { cluster: name.to_owned(), at });
+            ctx.measurements.push(Measurement::Worker(WorkerMeasurement::Reported {
+                cluster: name.to_owned(),
+                at,
+            }));
         }
         let (id, active) = (worker.id, worker.connection().active);
         if listed && active {

@@ -9,7 +9,7 @@ use super::{
     cluster::Cluster,
     dispatched::{connect, dispatching, east, hub_job},
     fleet::StatusScope,
-    measurement::{LabelledNumbers, Measurement, QueueNumbers, WorkloadLabels},
+    measurement::{LabelledNumbers, Measurement, QueueNumbers, WorkerMeasurement, WorkloadLabels},
     *,
 };
 
@@ -221,15 +221,20 @@ fn a_worker_is_measured_by_its_condition_and_the_heartbeats_of_its_report() {
     let cluster = || "east".to_owned();
     let measured = control.decide(later).measurements;
     for expected in [
-        Measurement::WorkerActive { cluster: cluster(), active: true },
+        Measurement::Worker(WorkerMeasurement::Active { cluster: cluster(), active: true }),
         // The manager's own clock counts.
-        Measurement::WorkerReported { cluster: cluster(), at: later },
+        Measurement::Worker(WorkerMeasurement::Reported { cluster: cluster(), at: later }),
     ] {
         assert!(measured.contains(&expected), "{expected:?} in {measured:?}");
     }
     let key = Key { namespace: None, name: "east".into() };
     control.observe(ManagerInput::MultiKueueCluster(Change::Delete(key)), later);
-    assert!(control.decide(later).measurements.contains(&Measurement::WorkerGone(cluster())));
+    assert!(
+        control
+            .decide(later)
+            .measurements
+            .contains(&Measurement::Worker(WorkerMeasurement::Gone(cluster())))
+    );
 }
 
 fn east_cluster() -> Value {
@@ -239,7 +244,7 @@ fn east_cluster() -> Value {
 /// The statuses of workers that a decision measures, as `queue cluster status`.
 fn statuses(control: &mut ManagerControl) -> Vec<String> {
     let word = |one: Measurement| match one {
-        Measurement::WorkerStatus { labels, active } => {
+        Measurement::Worker(WorkerMeasurement::Status { labels, active }) => {
             let active = active.unwrap_or("gone");
             Some(format!("{} {} {active}", labels.cluster_queue, labels.cluster))
         }

@@ -112,7 +112,9 @@ fn moved(rebalance: &Value) -> ManagerControl {
 fn reports(step: &Decisions) -> (Vec<&str>, Vec<&str>) {
     let events = step.events.iter().filter(|event| event.reason == "Rebalanced");
     let counted = step.measurements.iter().filter_map(|one| match one {
-        measurement::Measurement::Rebalanced(labels) => Some(labels.cluster.as_str()),
+        measurement::Measurement::Worker(measurement::WorkerMeasurement::Rebalanced(labels)) => {
+            Some(labels.cluster.as_str())
+        }
         _ => None,
     });
     (events.map(|event| event.note.as_str()).collect(), counted.collect())

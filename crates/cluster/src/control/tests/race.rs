@@ -483,8 +483,12 @@ fn events(step: &Decisions) -> Vec<String> {
 
 fn dispatches(step: &Decisions) -> Vec<String> {
     let named = step.measurements.iter().filter_map(|one| match one {
-        measurement::Measurement::Dispatched(labels) => Some(("dispatched", labels)),
-        measurement::Measurement::AdmittedOnWorker(labels) => Some(("admitted", labels)),
+        measurement::Measurement::Worker(measurement::WorkerMeasurement::Dispatched(labels)) => {
+            Some(("dispatched", labels))
+        }
+        measurement::Measurement::Worker(measurement::WorkerMeasurement::Admitted(labels)) => {
+            Some(("admitted", labels))
+        }
         _ => None,
     });
     named.map(|(what, one)| format!("{what} {} {}", one.cluster_queue, one.cluster)).collect()
@@ -530,7 +534,10 @@ fn an_eviction_on_a_worker_is_an_event_and_one_out_of_sync_a_warning() {
         let found = events(&step);
         assert!(found.len() == 1 && found[0].starts_with(expected), "{found:?}");
         let counted = step.measurements.iter().find_map(|one| match one {
-            measurement::Measurement::EvictedOnWorker(labels, reason) => Some((labels, reason)),
+            measurement::Measurement::Worker(measurement::WorkerMeasurement::Evicted(
+                labels,
+                reason,
+            )) => Some((labels, reason)),
             _ => None,
         });
         let counted = counted.map(|(one, reason)| [&one.cluster_queue, &one.cluster, reason]);

@@ -23,7 +23,7 @@ use provisioning::CheckUpdate;
 use runtime::events::{EventRecord, EventType, Regarding};
 use variants::family::quoted;
 
-use crate::control::measurement::{Measurement, WorkerLabels};
+use crate::control::measurement::{Measurement, WorkerLabels, WorkerMeasurement};
 
 use super::transition::{PendingTransitions, Preemption};
 
@@ -79,7 +79,10 @@ impl StatusChange<'_> {
         let cluster = self.recorded_cluster()?.to_owned();
         let queue = self.after.admission.as_ref().map(|one| one.cluster_queue.clone());
         let cluster_queue = queue.unwrap_or_default();
-        Some(Measurement::AdmittedOnWorker(WorkerLabels { cluster_queue, cluster }))
+        Some(Measurement::Worker(WorkerMeasurement::Admitted(WorkerLabels {
+            cluster_queue,
+            cluster,
+        })))
     }
 
     /// The eviction on a worker that is counted once the status is written.
@@ -88,7 +91,10 @@ impl StatusChange<'_> {
         let queue = self.workload.status.admission.as_ref().map(|one| one.cluster_queue.clone());
         let labels =
             WorkerLabels { cluster_queue: queue.unwrap_or_default(), cluster: cluster.into() };
-        Some(Measurement::EvictedOnWorker(labels, reason_label(&reason).to_owned()))
+        Some(Measurement::Worker(WorkerMeasurement::Evicted(
+            labels,
+            reason_label(&reason).to_owned(),
+        )))
     }
 
     /// The cluster that is recorded by the write.

@@ -5,7 +5,7 @@ use runtime::events::{EventRecord, EventType, Regarding};
 
 use crate::control::{
     context::Context,
-    measurement::{Measurement, WorkerLabels},
+    measurement::{Measurement, WorkerLabels, WorkerMeasurement},
 };
 
 /// Reports that a Workload that waits for these queues was nominated for a cluster with room.
@@ -29,5 +29,5 @@ pub(super) fn report_move(workload: &Workload, (queues, to): (&[&str], &str), ct
     let admission = workload.status.admission.as_ref();
     let cluster_queue = admission.map(|one| one.cluster_queue.clone()).unwrap_or_default();
     let labels = WorkerLabels { cluster_queue, cluster: to.to_owned() };
-    ctx.measurements.push(Measurement::Rebalanced(labels));
+    ctx.measurements.push(Measurement::Worker(WorkerMeasurement::Rebalanced(labels)));
 }
