@@ -5,7 +5,7 @@ CARGO ?= cargo
 # The target directory of cargo.
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: test test-real test-real-nodes test-real-ray test-real-kind test-real-dockerd test-real-clusters kind-short test-clusters kind-up kind-register kind-test kind-down lint build unit crash operator-matrix crash-and-counts others lab-lane-1 lab-lane-2 crate-suites counts recount demo bench images programs generate
+.PHONY: test test-real test-real-nodes test-real-images test-real-ray test-real-kind test-real-dockerd test-real-clusters kind-short test-clusters kind-up kind-register kind-test kind-down lint build unit crash operator-matrix crash-and-counts others lab-lane-1 lab-lane-2 crate-suites counts recount demo bench images programs generate
 
 test: lint build unit
 
@@ -83,7 +83,7 @@ recount:
 # of its own says so (77), and any other failure is one. The summary at the end names the parts, their seconds and the reasons.
 test-real: build
 	@rm -f $(REAL_PARTS)
-	@$(MAKE) --no-print-directory -j1 --keep-going test-real-nodes test-real-ray test-real-kind; \
+	@$(MAKE) --no-print-directory -j1 --keep-going test-real-nodes test-real-images test-real-ray test-real-kind; \
 	  made=$$?; e2e/part.sh $(REAL_PARTS) summary && exit $$made
 
 # The ends of the parts, and what runs one of them.
@@ -93,7 +93,16 @@ PART := @e2e/part.sh $(REAL_PARTS) run
 # At most two labs of three clusters, one with six nodes and one with two, run at once.
 test-real-nodes: build
 	$(PART) "real nodes" sh -c '$(TARGET)/debug/sluice-lab preflight --clusters 6 --nodes 8 && \
-	  $(CARGO) test --workspace --locked --test real --test real_pods -- --ignored'
+	  $(CARGO) test --workspace --locked --test real -- --ignored'
+
+# The installation in pods on real nodes, with images as they are published, static and without failpoints, but built in minutes.
+# `SLUICE_IMAGES=target/images` takes those of `make images`.
+QUICK_IMAGES := $(abspath $(TARGET))/images/quick
+
+test-real-images: build
+	$(PART) "release images" sh -c '$(TARGET)/debug/sluice-lab preflight --clusters 3 --nodes 4 && \
+	  $(if $(SLUICE_IMAGES),,$(TARGET)/debug/sluice-images --quick --out $(QUICK_IMAGES) &&) \
+	  SLUICE_IMAGES=$(or $(SLUICE_IMAGES),$(QUICK_IMAGES)) $(CARGO) test --workspace --locked --test real_pods -- --ignored'
 
 # The real Ray on real nodes, about four minutes with the image of Ray, which is made once. `RAY=no` leaves it out.
 RAY ?= yes

@@ -17,8 +17,24 @@ use cargo_metadata::{Artifact, Message, PackageId};
 
 use crate::definition::{ImageDefinition, ImagePlatform};
 
-/// The profile of the workspace that programs of images are built with.
-const PROFILE: &str = "image";
+/// How programs of images are built. Both are static, without names of functions and without failpoints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ImageProfile {
+    /// As they are published: small and fast, after a quarter of an hour.
+    Published,
+    /// For tests of images: larger and slower, after some minutes.
+    Quick,
+}
+
+impl ImageProfile {
+    /// The profile of the workspace.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Published => "image",
+            Self::Quick => "image-quick",
+        }
+    }
+}
 
 /// The feature with which writes can end the process.
 const FAILPOINTS: &str = "failpoints";
@@ -34,6 +50,8 @@ pub struct CompilationInput<'a> {
     pub platform: ImagePlatform,
     /// The revision of the sources, which the programs report.
     pub revision: &'a str,
+    /// How they are built.
+    pub profile: ImageProfile,
 }
 
 /// What cargo has built.
@@ -101,7 +119,7 @@ fn command(images: &[ImageDefinition], input: &CompilationInput<'_>) -> Command 
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.current_dir(input.workspace);
     cargo.args(["build", "--locked", "--message-format", "json-render-diagnostics"]);
-    cargo.args(["--profile", PROFILE, "--target", input.platform.triple]);
+    cargo.args(["--profile", input.profile.name(), "--target", input.platform.triple]);
     cargo.arg("--target-dir").arg(input.target_directory);
     for image in images {
         cargo.args(["--package", image.package, "--bin", image.program]);

@@ -13,7 +13,7 @@ use cargo_metadata::{Metadata, MetadataCommand};
 use clap::Parser;
 use images::{
     assembly::{self, ImageOrigin},
-    compilation::{Compilation, CompilationInput, compile},
+    compilation::{Compilation, CompilationInput, ImageProfile, compile},
     definition::{self, IMAGES, ImageDefinition, ImagePlatform},
     layer::LayerFile,
     ray, revision, whole_file,
@@ -37,6 +37,9 @@ struct ImagesCli {
     /// The address of the repository; by default that of the package.
     #[arg(long)]
     source: Option<String>,
+    /// Builds larger and slower programs in some minutes, for tests: `images/quick` in the target directory, of any size.
+    #[arg(long)]
+    quick: bool,
     /// Writes the files of each image to a folder, for a Dockerfile, and no archive.
     #[arg(long)]
     files: bool,
@@ -50,6 +53,17 @@ struct ImageRun {
     revision: String,
     rust: String,
     out: PathBuf,
+}
+
+impl ImagesCli {
+    fn profile(&self) -> ImageProfile {
+        if self.quick { ImageProfile::Quick } else { ImageProfile::Published }
+    }
+
+    /// The folder in the target directory. Images for tests do not take the place of others.
+    fn default_folder(&self) -> &'static str {
+        if self.quick { "images/quick" } else { "images" }
+    }
 }
 
 fn main() -> ExitCode {
@@ -78,12 +92,16 @@ fn run(mut cli: ImagesCli) -> Result<()> {
     if images.is_empty() {
         images.extend(IMAGES);
     }
+    if run.cli.quick {
+        images = images.into_iter().map(ImageDefinition::of_any_size).collect();
+    }
     let target = run.metadata.target_directory.join("images/build");
     let input = CompilationInput {
         workspace: run.metadata.workspace_root.as_std_path(),
         target_directory: target.as_std_path(),
         platform: run.platform,
         revision: &run.revision,
+        profile: run.cli.profile(),
     };
     let compilation = compile(&images, &input)?;
     images.iter().try_for_each(|image| {
@@ -103,7 +121,7 @@ impl ImageRun {
             Some(revision) => revision,
             None => revision::of(metadata.workspace_root.as_std_path())?,
         };
-        let beside = || metadata.target_directory.join("images").into();
+        let beside = || metadata.target_directory.join(cli.default_folder()).into();
         let out = cli.out.clone().unwrap_or_else(beside);
         Ok(Self { cli, platform, revision, rust: rust_version()?, out, metadata })
     }

@@ -12,7 +12,7 @@ use cargo_metadata::{Metadata, MetadataCommand};
 use flate2::read::GzDecoder;
 use images::{
     assembly::{AssembledImage, ImageOrigin, assemble},
-    compilation::{Compilation, CompilationInput, compile},
+    compilation::{Compilation, CompilationInput, ImageProfile, compile},
     definition::{ImageDefinition, ImagePlatform},
     digest::sha256,
 };
@@ -61,6 +61,7 @@ impl SmallWorkspace {
             "Cargo.toml",
             "[workspace]\nresolver = \"3\"\nmembers = [\"*\"]\nexclude = [\"target\"]\n\
              [profile.image]\ninherits = \"release\"\nstrip = \"symbols\"\n\
+             [profile.image-quick]\ninherits = \"image\"\nopt-level = 1\n\
              [profile.release.package.greeter]\nopt-level = \"s\"\n",
         );
         workspace.package(
@@ -126,11 +127,16 @@ impl SmallWorkspace {
     }
 
     fn compile(&self) -> anyhow::Result<Compilation> {
+        self.compile_as(ImageProfile::Published)
+    }
+
+    fn compile_as(&self, profile: ImageProfile) -> anyhow::Result<Compilation> {
         let input = CompilationInput {
             workspace: &self.path(),
             target_directory: &self.path().join("target/images/build"),
             platform: platform(),
             revision: REVISION,
+            profile,
         };
         compile(&[GREETER], &input)
     }
@@ -290,13 +296,33 @@ const SYMBOLS: [u8; 4] = [2, 0, 0, 0];
 #[test]
 fn a_program_of_a_package_with_settings_of_its_own_has_no_names_of_functions() {
     let workspace = SmallWorkspace::new();
-    let compilation = workspace.compile().expect("a program");
-    let program = fs::read(compilation.program("greet").expect("the program")).expect("a file");
+    for profile in [ImageProfile::Published, ImageProfile::Quick] {
+        let compilation = workspace.compile_as(profile).expect("a program");
+        let program = fs::read(compilation.program("greet").expect("the program"));
+        let kinds = sections(&program.expect("a file"));
+        assert!(kinds.len() > 5 && !kinds.contains(&SYMBOLS), "{profile:?}: {kinds:?}");
+    }
+}
+
+/// The types of a program's sections.
+fn sections(program: &[u8]) -> Vec<[u8; 4]> {
     let first = u64::from_le_bytes(*program[0x28..].first_chunk().expect("an address"));
     let count = u16::from_le_bytes(*program[0x3c..].first_chunk().expect("a number"));
     let headers = program[usize::try_from(first).expect("an index")..].chunks(64);
-    let kinds: Vec<_> = headers.take(count.into()).map(|header| &header[4..8]).collect();
-    assert!(kinds.len() > 5 && !kinds.contains(&&SYMBOLS[..]), "{kinds:?}");
+    let kinds = headers.take(count.into()).map(|header| header[4..].first_chunk().copied());
+    kinds.map(|kind| kind.expect("a type")).collect()
+}
+
+#[test]
+fn a_quick_program_is_static_and_of_any_size() {
+    let workspace = SmallWorkspace::new();
+    let compilation = workspace.compile_as(ImageProfile::Quick).expect("a program");
+    let path = compilation.program("greet").expect("the program");
+    assert!(path.components().any(|part| part.as_os_str() == "image-quick"), "{path:?}");
+    let program = fs::read(path).expect("a file");
+    let small = ImageDefinition { most_bytes: 3, ..GREETER };
+    assert!(images::assembly::files(&small, &program).is_err());
+    images::assembly::files(&small.of_any_size(), &program).expect("a static program");
 }
 
 #[test]

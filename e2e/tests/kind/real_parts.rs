@@ -52,7 +52,7 @@ impl PlayedParts {
         let home = self.0.path().display();
         make.current_dir(root()).args(arguments);
         make.arg(format!("TARGET={home}")).arg(format!("CARGO={home}/cargo"));
-        for variable in ["MAKEFLAGS", "MAKELEVEL", "MFLAGS", "RAY", "KIND"] {
+        for variable in ["MAKEFLAGS", "MAKELEVEL", "MFLAGS", "RAY", "KIND", "SLUICE_IMAGES"] {
             make.env_remove(variable);
         }
         make.output().context("running make")
@@ -85,8 +85,9 @@ fn the_summary_counts_parts_and_names_the_reason_of_each_skipped_one() -> Result
         &played.make(&["test-real"])?,
         true,
         &[
-            "make test-real: ran 4 parts, skipped 0, failed 0",
+            "make test-real: ran 5 parts, skipped 0, failed 0",
             "  real nodes: ran, s",
+            "  release images: ran, s",
             "  real Ray: ran, s",
             "  Docker daemon of its own: ran, s",
             "  clusters of kind: ran, s",
@@ -97,8 +98,9 @@ fn the_summary_counts_parts_and_names_the_reason_of_each_skipped_one() -> Result
         &played.make(&["test-real", "KIND=no"])?,
         true,
         &[
-            "make test-real: ran 0 parts, skipped 4, failed 0",
+            "make test-real: ran 0 parts, skipped 5, failed 0",
             "  real nodes: skipped, s: real nodes need root",
+            "  release images: skipped, s: real nodes need root",
             "  real Ray: skipped, s: real nodes need root",
             "  Docker daemon of its own: skipped, s: KIND=no",
             "  clusters of kind: skipped, s: KIND=no",
@@ -115,8 +117,9 @@ fn a_failure_of_what_a_part_needs_is_no_reason_to_skip_it() -> Result<()> {
         &played.make(&["test-real"])?,
         false,
         &[
-            "make test-real: ran 4 parts, skipped 0, failed 2",
+            "make test-real: ran 5 parts, skipped 0, failed 3",
             "  real nodes: FAILED, s: exit code",
+            "  release images: FAILED, s: exit code",
             "  real Ray: FAILED, s: exit code",
             "  Docker daemon of its own: ran, s",
             "  clusters of kind: ran, s",
@@ -130,6 +133,26 @@ fn a_failure_of_what_a_part_needs_is_no_reason_to_skip_it() -> Result<()> {
     played.ends("debug/sluice-images", "wrong digest", 1)?;
     ensure!(!played.make(&["test-real-ray"])?.status.success());
     ensure!(played.make(&["test-real-ray", "RAY=no"])?.status.success());
+    Ok(())
+}
+
+#[test]
+fn the_images_are_made_as_published_ones_and_tested_or_those_are_that_a_variable_names()
+-> Result<()> {
+    let played = PlayedParts::new()?;
+    let home = played.0.path().display().to_string();
+    played.program("debug/sluice-images", &format!("echo made \"$@\" >>{home}/calls"))?;
+    played.program("cargo", &format!("echo \"$SLUICE_IMAGES: $*\" >>{home}/calls"))?;
+    for (named, made) in [(&[][..], true), (&["SLUICE_IMAGES=target/images"], false)] {
+        fs::write(played.0.path().join("calls"), "")?;
+        let output = played.make(&[&["test-real-images"], named].concat())?;
+        let calls = fs::read_to_string(played.0.path().join("calls"))?;
+        let taken = if made { format!("{home}/images/quick") } else { "target/images".to_owned() };
+        ensure!(output.status.success(), "{}", said(&output));
+        ensure!(calls.contains(&format!("made --quick --out {home}/images/quick")) == made);
+        let tested = "test --workspace --locked --test real_pods -- --ignored";
+        ensure!(calls.contains(&format!("{taken}: {tested}")), "{calls}");
+    }
     Ok(())
 }
 
