@@ -192,6 +192,29 @@ fn a_required_part_that_is_skipped_is_a_failure() -> Result<()> {
 }
 
 #[test]
+fn ci_requires_all_parts_where_root_may_make_namespaces_and_none_elsewhere() -> Result<()> {
+    let played = PlayedParts::new()?;
+    let bin = played.0.path().display().to_string();
+    let required = |user: &str, unshare: u8| -> Result<String> {
+        played.ends("id", user, 0)?;
+        played.ends("unshare", "", unshare)?;
+        let path = format!("{bin}:{}", std::env::var("PATH")?);
+        let output = Command::new(root().join(".ci/required-parts")).env("PATH", path).output()?;
+        ensure!(output.status.success(), "{}", said(&output));
+        Ok(String::from_utf8(output.stdout)?.trim().to_owned())
+    };
+    ensure!(required("1000", 0)?.is_empty() && required("0", 1)?.is_empty());
+    let release = fs::read_to_string("/etc/os-release").unwrap_or_default();
+    if release.contains("VERSION_CODENAME=bookworm") {
+        let parts = required("0", 0)?;
+        let output = played.make_requiring(&parts, &["test-real"])?;
+        let ran = summary(&output).matches(": ran, s").count();
+        ensure!(output.status.success() && parts.split(',').count() == ran, "{}", said(&output));
+    }
+    Ok(())
+}
+
+#[test]
 fn a_part_with_an_end_that_cannot_be_noted_is_a_failure() -> Result<()> {
     let played = PlayedParts::new()?;
     fs::create_dir(played.0.path().join("real-parts.tsv"))?;
