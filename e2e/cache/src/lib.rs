@@ -32,6 +32,18 @@ pub enum CacheError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// apt does not have a pinned version of a package.
+    #[error(
+        "Debian package {package} cannot be downloaded; `apt-cache policy {}` names the version that there is, and the file with the text \
+         \"{package}\" pins it: {failed}",
+        .package.split('=').next().unwrap_or(.package)
+    )]
+    Package {
+        /// Its name and version, as they are pinned.
+        package: String,
+        /// The program that failed, and what it printed.
+        failed: String,
+    },
     /// A program failed.
     #[error("{command} failed: {output}")]
     Command {
