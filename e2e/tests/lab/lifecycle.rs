@@ -7,6 +7,7 @@ use std::process::Stdio;
 use anyhow::{Context, Result, bail};
 use k8s_openapi::api::core::v1::Node;
 use kube::Api;
+use lab::real_nodes::preflight::LACKING_EXIT_CODE;
 use lab::{LabState, StateRoot};
 use rustix::process::Signal;
 use tokio::io::{AsyncBufReadExt, BufReader};
@@ -129,6 +130,13 @@ async fn real_nodes_on_a_machine_that_lacks_something_start_nothing() -> Result<
     let lacking = ["real nodes need root", "real nodes need ip (Debian package iproute2)"];
     let is_said = lacking.iter().any(|one| said.contains(one));
     assert!(!output.status.success() && is_said, "{said}");
+    // `make test-real` skips a part for this exit code and these lines.
+    let output = tool(home.path()).env("PATH", home.path()).arg("preflight").output().await?;
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(LACKING_EXIT_CODE.into()), "{said}");
+    let reasons = said.lines().filter_map(|line| line.strip_prefix("real nodes cannot run here: "));
+    assert!(reasons.clone().count() == said.lines().count(), "{said}");
+    assert!(reasons.into_iter().any(|one| lacking.contains(&one)), "{said}");
     assert_eq!(run(home.path(), &["status"]).await?.trim(), "no labs");
     Ok(())
 }
