@@ -2,9 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use cache::once;
-
-use super::{BinariesError, build, module_program::ModuleProgram};
+use super::module_program::{self, ModuleProgram};
+use super::{BinariesError, build};
 
 /// Its version, and part of its directory's name.
 const VERSION: &str = "v0.33.0";
@@ -23,12 +22,7 @@ pub const COREDNS: ModuleProgram = ModuleProgram { name: "coredns", tags: "netgo
 /// # Errors
 /// If there is no Go toolchain, or the build fails.
 pub fn find(report: &dyn Fn(&str)) -> Result<PathBuf, BinariesError> {
-    let directory = cache::root()?.join(format!("kind-{}", VERSION.replace('.', "-")));
-    once::filled(&directory, &once::has_programs(&["kind"]), report, |into| {
-        report("building kind from its Go module; half a minute, once");
-        build::install(&format!("sigs.k8s.io/kind@{VERSION}"), into)
-    })?;
-    Ok(directory.join("kind"))
+    module_program::installed("kind", ("sigs.k8s.io/kind", VERSION), report)
 }
 
 /// The folder with what kind's module puts on every node.
