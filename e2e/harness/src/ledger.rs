@@ -140,6 +140,14 @@ impl Ledger {
         records.find(|record| record.cluster == cluster && record.name == name)
     }
 
+    /// The ledger without the pods of a cluster.
+    #[must_use]
+    pub fn without(mut self, cluster: &str) -> Self {
+        self.pods.retain(|_, (_, record)| record.cluster != cluster);
+        self.unseen.retain(|_, (_, place)| place != cluster);
+        self
+    }
+
     fn relist(&mut self, cluster: &str, pods: &[Pod], now: Timestamp) {
         let there: Vec<String> = pods.iter().filter_map(|pod| pod.uid()).collect();
         for pod in pods {

@@ -162,3 +162,17 @@ fn the_judgement_names_every_pod() {
     let text = ledger_of("1 west o a run\n4 west o a delete").judge("job", 2).to_string();
     assert!(text.starts_with("job job: Lost\n  run on west (owner o)\n    a started"), "{text}");
 }
+
+#[test]
+fn without_a_cluster_its_copies_are_no_runs() {
+    let ledger = ledger_of(
+        "1 worker-1 o1 a run
+         1 worker-1 o1 b run
+         1 manager o2 a run
+         3 worker-1 o1 a succeed
+         3 worker-1 o1 b succeed
+         4 manager o2 a succeed",
+    );
+    assert_eq!(ledger.judge("job", 2).verdict, RunVerdict::Twice);
+    assert_eq!(ledger.without("manager").judge("job", 2).verdict, RunVerdict::Once);
+}

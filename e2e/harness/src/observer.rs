@@ -10,6 +10,7 @@ use k8s_openapi::api::core::v1::{Event, ObjectReference, Pod};
 use k8s_openapi::jiff::Timestamp;
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, PostParams};
+use lab::state::MANAGER;
 use serde_json::json;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -91,6 +92,17 @@ impl Observer {
     ) -> Result<Judgement, GaveUp> {
         self.catch_up(within).await?;
         Ok(self.ledger().judge(job, work))
+    }
+
+    /// The same about a pod without an owner. The manager's copy of a pod shows the status of the worker's, and is no run.
+    pub async fn judge_pod(
+        &self,
+        pod: &str,
+        work: usize,
+        within: Duration,
+    ) -> Result<Judgement, GaveUp> {
+        self.catch_up(within).await?;
+        Ok(self.ledger().without(MANAGER).judge(pod, work))
     }
 
     /// Waits for a verdict. Later changes of the verdict are reported by [`Self::judge`].

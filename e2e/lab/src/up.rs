@@ -203,7 +203,7 @@ fn make(
 /// Gives every cluster its real nodes, with numbers that are unique in the lab.
 fn add_real_nodes(clusters: &mut [ClusterState], counts: RealNodeCounts) {
     let mut numbers = 1..;
-    let counts = iter::once(counts.manager).chain(iter::repeat(counts.each_worker));
+    let counts = counts.of_clusters(clusters.len().saturating_sub(1));
     for (cluster, count) in clusters.iter_mut().zip(counts) {
         let nodes = (1..=count).zip(numbers.by_ref());
         let directory = cluster.directory.clone();
@@ -359,7 +359,7 @@ mod tests {
         let options = Options {
             name: "large".to_owned(),
             workers: 2,
-            real_nodes: RealNodeCounts { manager: 0, each_worker: node::MOST },
+            real_nodes: RealNodeCounts { manager: 0, each_worker: node::MOST, more_of_last: 0 },
             audit: false,
             owner: LabOwner::ThisProcess,
             sluice_lab: PathBuf::from("/absent"),

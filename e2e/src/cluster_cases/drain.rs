@@ -38,7 +38,7 @@ pub(super) async fn moves_the_job(place: &CasePlace<'_>) -> Result<()> {
     let workloads = (place.hub, name);
     let next = waits::until_workload(workloads, ("next", "has run"), TIMEOUT, there).await?;
     ensure!(next.status.cluster_name.as_deref() == Some(other.name()), "{:?}", next.status);
-    place.ensure_once("next", 1).await
+    place.ensure_once("next", 1).await.map(drop)
 }
 
 fn policy(name: &str, clusters: &Value) -> Value {

@@ -6,16 +6,22 @@
 //! | `jobs` | jobs that succeed and fail, and their status on the manager |
 //! | `pod_group` | a group of pods |
 //! | `preemption` | a job of a higher priority |
+//! | `single_pods` | pods without a group, and their ends |
+//! | `containers` | containers that a kubelet ends or does not start |
+//! | `room` | a job that only the larger worker has room for |
 //! | `deletion` | a job that is deleted while it runs |
 //! | `drain` | a worker that is drained |
 //! | `place` | where a case runs, and what it waits for there |
 
+mod containers;
 mod deletion;
 mod drain;
 mod jobs;
 mod place;
 mod pod_group;
 mod preemption;
+mod room;
+mod single_pods;
 
 use anyhow::{Context, Result};
 
@@ -30,24 +36,45 @@ pub enum ClusterCase {
     Fails,
     /// A group of pods runs on one worker.
     PodGroup,
+    /// Single pods succeed and fail, and their ends come back.
+    SinglePods,
+    /// A container above its memory limit is killed, and the exit code comes back.
+    MemoryLimit,
+    /// What keeps a container without its image from starting is shown on the manager.
+    NoImage,
+    /// The same without its configuration.
+    NoConfiguration,
     /// A job of a higher priority takes the place of another one, which starts again later.
     Preemption,
     /// A job that is deleted while it runs leaves nothing.
     Deletion,
     /// The job of a drained worker moves to the other one.
     Drain,
+    /// A job runs on the larger worker, because only that one has room.
+    Room,
 }
 
 impl ClusterCase {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 11] = [
         Self::Succeeds,
         Self::Fails,
         Self::PodGroup,
+        Self::SinglePods,
+        Self::MemoryLimit,
+        Self::NoImage,
+        Self::NoConfiguration,
         Self::Preemption,
         Self::Deletion,
         Self::Drain,
+        Self::Room,
     ];
+
+    /// Whether the nodes may have no other pods that come and go.
+    #[must_use]
+    pub fn runs_alone(self) -> bool {
+        self == Self::Room
+    }
 
     /// A name that namespaces may have.
     #[must_use]
@@ -56,9 +83,14 @@ impl ClusterCase {
             Self::Succeeds => "case-succeeds",
             Self::Fails => "case-fails",
             Self::PodGroup => "case-pod-group",
+            Self::SinglePods => "case-single-pods",
+            Self::MemoryLimit => "case-memory-limit",
+            Self::NoImage => "case-no-image",
+            Self::NoConfiguration => "case-no-configuration",
             Self::Preemption => "case-preemption",
             Self::Deletion => "case-deletion",
             Self::Drain => "case-drain",
+            Self::Room => "case-room",
         }
     }
 
@@ -71,9 +103,14 @@ impl ClusterCase {
             Self::Succeeds => jobs::succeeds(place).await,
             Self::Fails => jobs::fails(place).await,
             Self::PodGroup => pod_group::runs_on_one_worker(place).await,
+            Self::SinglePods => single_pods::end_on_the_manager(place).await,
+            Self::MemoryLimit => containers::above_its_memory_limit_is_killed(place).await,
+            Self::NoImage => containers::without_its_image_waits(place).await,
+            Self::NoConfiguration => containers::without_its_configuration_waits(place).await,
             Self::Preemption => preemption::takes_the_place(place).await,
             Self::Deletion => deletion::leaves_nothing(place).await,
             Self::Drain => drain::moves_the_job(place).await,
+            Self::Room => room::only_the_larger_one_has(place).await,
         };
         ended.with_context(|| self.name())
     }

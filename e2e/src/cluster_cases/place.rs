@@ -4,11 +4,12 @@ use anyhow::{Result, ensure};
 use futures::future::select_all;
 use harness::{Cluster, Judgement, Observer, RunVerdict, annotation};
 use k8s_openapi::api::batch::v1::{Job, JobCondition};
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{ContainerStateTerminated, Pod};
 use kube::Api;
 use lab::real_nodes::configuration::BUSYBOX_IMAGE;
 use serde_json::{Value, json};
 
+use super::ClusterCase;
 use crate::installation::TIMEOUT;
 use crate::{objects, waits};
 
@@ -23,8 +24,25 @@ pub(super) const WORKERS: [&str; 2] = ["worker-1", "worker-2"];
 pub enum CaseNodes {
     /// On the nodes that the workers have.
     OfClusters,
+    /// The same, and one worker has clearly more.
+    Unequal,
     /// On played nodes, which the case gets.
     Played,
+}
+
+impl CaseNodes {
+    /// Why a case cannot run there, if it cannot.
+    #[must_use]
+    pub fn lack(self, case: ClusterCase) -> Option<&'static str> {
+        match (self, case) {
+            (Self::Played, ClusterCase::MemoryLimit) => Some("played containers use no memory"),
+            (Self::Played, ClusterCase::NoImage) => Some("played nodes pull no images"),
+            (Self::Played, ClusterCase::NoConfiguration) => {
+                Some("played containers read no configuration")
+            }
+            _ => None,
+        }
+    }
 }
 
 /// A namespace in a manager cluster and its two workers.
@@ -44,15 +62,34 @@ pub struct CasePlace<'a> {
 impl CasePlace<'_> {
     /// Quota for so many pods at once on both workers.
     pub(super) async fn queue(&self, pods: usize) -> Result<()> {
-        let cpu = format!("{}m", 20 * pods);
-        match self.nodes {
-            CaseNodes::OfClusters => objects::queue(self.hub, self.namespace, &cpu, &WORKERS).await,
-            CaseNodes::Played => {
-                for worker in self.workers {
-                    worker.add_nodes(&objects::own_nodes(self.namespace, 1, "1")).await?;
-                }
-                objects::own_queue(self.hub, self.namespace, &cpu, &WORKERS).await
+        self.add_nodes([1, 1]).await?;
+        self.queue_of(&format!("{}m", 20 * pods)).await
+    }
+
+    /// The same with memory: a container with a limit of it requests as much.
+    pub(super) async fn queue_with_memory(&self, pods: usize) -> Result<()> {
+        self.queue(pods).await?;
+        let quotas = [("cpu", "100m"), ("memory", "1Gi")];
+        objects::set_quota(self.hub, self.namespace, quotas).await
+    }
+
+    /// Where nodes are played: so many nodes of one cpu for the case on each worker.
+    pub(super) async fn add_nodes(&self, counts: [usize; 2]) -> Result<()> {
+        if self.nodes == CaseNodes::Played {
+            for (worker, count) in self.workers.iter().zip(counts) {
+                worker.add_nodes(&objects::own_nodes(self.namespace, count, "1")).await?;
             }
+        }
+        Ok(())
+    }
+
+    /// Quota of this much cpu.
+    pub(super) async fn queue_of(&self, cpu: &str) -> Result<()> {
+        match self.nodes {
+            CaseNodes::OfClusters | CaseNodes::Unequal => {
+                objects::queue(self.hub, self.namespace, cpu, &WORKERS).await
+            }
+            CaseNodes::Played => objects::own_queue(self.hub, self.namespace, cpu, &WORKERS).await,
         }
     }
 
@@ -104,10 +141,27 @@ impl CasePlace<'_> {
     }
 
     /// The observer saw the Job run once, with so many pods.
-    pub(super) async fn ensure_once(&self, job: &str, pods: usize) -> Result<()> {
-        let judgement: Judgement = self.observer.judge(job, pods, TIMEOUT).await?;
+    pub(super) async fn ensure_once(&self, job: &str, pods: usize) -> Result<Judgement> {
+        self.ensure_verdict(job, pods, RunVerdict::Once).await
+    }
+
+    /// What the observer saw of a Job with so many pods.
+    pub(super) async fn ensure_verdict(
+        &self,
+        job: &str,
+        pods: usize,
+        verdict: RunVerdict,
+    ) -> Result<Judgement> {
+        let judgement = self.observer.judge(job, pods, TIMEOUT).await?;
+        ensure!(judgement.verdict == verdict, "{judgement}");
+        Ok(judgement)
+    }
+
+    /// The observer saw a pod without an owner run once, on one worker; `work` is 0 if it failed.
+    pub(super) async fn ensure_pod_once(&self, pod: &str, work: usize) -> Result<Judgement> {
+        let judgement = self.observer.judge_pod(pod, work, TIMEOUT).await?;
         ensure!(judgement.verdict == RunVerdict::Once, "{judgement}");
-        Ok(())
+        Ok(judgement)
     }
 }
 
@@ -128,12 +182,27 @@ pub(super) fn job(name: &str, pods: usize, seconds: u32) -> Value {
     job
 }
 
-/// The Job's pods end with this exit code.
-pub(super) fn ending_with(mut job: Value, code: u32) -> Value {
-    let template = &mut job["spec"]["template"];
-    template["metadata"]["annotations"][annotation::EXIT_CODE] = json!(code.to_string());
-    become_container(&mut template["spec"], &format!("sleep 1; exit {code}"));
+/// The Job's pods end with this exit code, and so does the Job.
+pub(super) fn failing_with(mut job: Value, code: u32) -> Value {
+    let template = job["spec"]["template"].take();
+    job["spec"]["template"] = ending_with(template, code);
+    let codes = json!({"containerName": "main", "operator": "In", "values": [code]});
+    job["spec"]["podFailurePolicy"] =
+        json!({"rules": [{"action": "FailJob", "onExitCodes": codes}]});
     job
+}
+
+/// The pod, or the pods of the template, end with this exit code.
+pub(super) fn ending_with(mut pod: Value, code: u32) -> Value {
+    pod["metadata"]["annotations"][annotation::EXIT_CODE] = json!(code.to_string());
+    become_container(&mut pod["spec"], &format!("sleep 1; exit {code}"));
+    pod
+}
+
+/// How the first container of a pod has ended.
+pub(super) fn ended(pod: &Pod) -> Option<&ContainerStateTerminated> {
+    let containers = pod.status.as_ref()?.container_statuses.as_ref()?;
+    containers.first()?.state.as_ref()?.terminated.as_ref()
 }
 
 /// A pod that succeeds after so many seconds.

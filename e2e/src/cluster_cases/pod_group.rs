@@ -1,7 +1,6 @@
 //! A group of pods runs on one worker.
 
 use anyhow::{Result, ensure};
-use harness::Cluster;
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 
@@ -23,15 +22,7 @@ pub(super) async fn runs_on_one_worker(place: &CasePlace<'_>) -> Result<()> {
     };
     place.hub.until_all(&pods, "", "both succeeded", 2 * TIMEOUT, succeeded).await?;
     place.until_nothing_is_left().await?;
-    place.observer.catch_up(TIMEOUT).await?;
-    let ledger = place.observer.ledger();
-    let ran_on = |name| {
-        let ran = |worker: &&Cluster| {
-            ledger.pod(worker.name(), name).is_some_and(|pod| pod.started.is_some())
-        };
-        place.workers.iter().filter(ran).map(Cluster::name).collect::<Vec<_>>()
-    };
-    let (first, second) = (ran_on("a"), ran_on("b"));
-    ensure!(first.len() == 1 && first == second, "a ran on {first:?}, b on {second:?}");
+    let (a, b) = (place.ensure_pod_once("a", 1).await?, place.ensure_pod_once("b", 1).await?);
+    ensure!(a.runs[0].cluster == b.runs[0].cluster, "{a}{b}");
     Ok(())
 }

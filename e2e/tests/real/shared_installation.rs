@@ -10,7 +10,7 @@ use tokio::sync::{Mutex, OnceCell};
 const PLAN: InstallationPlan = InstallationPlan { workers: 2, elects: false };
 
 /// Of the nodes of a worker, the first is for all tests, each of the others for one that breaks it.
-const NODES: RealNodeCounts = RealNodeCounts { manager: 0, each_worker: 3 };
+const NODES: RealNodeCounts = RealNodeCounts { manager: 0, each_worker: 3, more_of_last: 0 };
 
 /// A node without heartbeats for this long is not ready. Kubelets of a lab send one every ten seconds.
 const GRACE_PERIOD: &str = "--node-monitor-grace-period=25s";

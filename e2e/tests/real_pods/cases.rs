@@ -28,11 +28,18 @@ pub(crate) async fn enable_pods(hub: &Cluster) -> Result<()> {
     Ok(())
 }
 
-/// Runs all of them, and deletes what they made.
+/// Runs all of them, and deletes what they made. Those that look at the room of nodes run after the others, one by one.
 pub(crate) async fn run_all(clusters: &TestClusters) -> Result<()> {
     let all: Vec<Cluster> = clusters.all().cloned().collect();
-    let cases = ClusterCase::ALL.map(|case| run(&all, case));
-    join_all(cases).await.into_iter().collect()
+    let (alone, beside): (Vec<_>, Vec<_>) =
+        ClusterCase::ALL.into_iter().partition(|case| case.runs_alone());
+    let nodes = clusters.nodes();
+    let cases = beside.into_iter().map(|case| Box::pin(run((&all, nodes), case)));
+    join_all(cases).await.into_iter().collect::<Result<()>>()?;
+    for case in alone {
+        run((&all, nodes), case).await?;
+    }
+    Ok(())
 }
 
 /// Deletes what cases left that did not end.
@@ -48,8 +55,8 @@ pub(crate) async fn delete_all(clusters: &TestClusters) -> Result<()> {
     Ok(())
 }
 
-async fn run(all: &[Cluster], case: ClusterCase) -> Result<()> {
-    let ended = observed(all, case).await;
+async fn run((all, nodes): (&[Cluster], CaseNodes), case: ClusterCase) -> Result<()> {
+    let ended = observed((all, nodes), case).await;
     if let Err(error) = &ended {
         // Only one of several is the error of the test.
         eprintln!("{error:#}");
@@ -57,7 +64,7 @@ async fn run(all: &[Cluster], case: ClusterCase) -> Result<()> {
     ended.and(delete(all, case.name()).await)
 }
 
-async fn observed(all: &[Cluster], case: ClusterCase) -> Result<()> {
+async fn observed((all, nodes): (&[Cluster], CaseNodes), case: ClusterCase) -> Result<()> {
     for cluster in all {
         make_namespace(cluster, case.name()).await?;
     }
@@ -67,7 +74,7 @@ async fn observed(all: &[Cluster], case: ClusterCase) -> Result<()> {
         workers: &all[1..],
         namespace: case.name(),
         observer: &observer,
-        nodes: CaseNodes::OfClusters,
+        nodes,
     };
     case.run(&place).await
 }

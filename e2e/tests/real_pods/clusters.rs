@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
-use e2e::cluster_cases::ClusterCase;
+use e2e::cluster_cases::{CaseNodes, ClusterCase};
 use e2e::installation::{NAMESPACE, TIMEOUT, root};
 use e2e::program_image;
 use harness::{Cluster, GivenClusters, LabPlan, TestLab, program, secs};
@@ -14,7 +14,8 @@ use tempfile::TempDir;
 
 const PLAN: LabPlan = LabPlan { workers: 2, audit: false };
 
-const NODES: RealNodeCounts = RealNodeCounts { manager: 1, each_worker: 1 };
+/// The workers are of unequal size, as those of kind are.
+const NODES: RealNodeCounts = RealNodeCounts { manager: 1, each_worker: 1, more_of_last: 1 };
 
 /// The namespace of the sample queue, and the name of its LocalQueue.
 pub(crate) const TEAM: &str = "team-a";
@@ -30,7 +31,7 @@ pub(crate) struct TestClusters {
     pub(crate) given: GivenClusters,
     pub(crate) folder: TempDir,
     /// The lab, unless the clusters are those of the environment. It ends with this value.
-    _lab: Option<TestLab>,
+    lab: Option<TestLab>,
 }
 
 impl TestClusters {
@@ -43,7 +44,7 @@ impl TestClusters {
                 (of_lab(&lab, &folder).await?, Some(lab))
             }
         };
-        let clusters = Self { given, folder, _lab: lab };
+        let clusters = Self { given, folder, lab };
         for cluster in clusters.all() {
             ensure_unused(cluster).await?;
         }
@@ -60,6 +61,11 @@ impl TestClusters {
 
     pub(crate) fn all(&self) -> impl Iterator<Item = &Cluster> {
         [self.hub()].into_iter().chain(self.workers())
+    }
+
+    /// What the cases know about the nodes.
+    pub(crate) fn nodes(&self) -> CaseNodes {
+        if self.lab.is_some() { CaseNodes::Unequal } else { CaseNodes::OfClusters }
     }
 
     /// Deletes what was installed, and what was submitted before it: the manager lets queues and jobs go.

@@ -16,7 +16,7 @@ use tokio::task::spawn_blocking;
 
 const PLAN: InstallationPlan = InstallationPlan { workers: 2, elects: false };
 
-const NODES: RealNodeCounts = RealNodeCounts { manager: 0, each_worker: 1 };
+const NODES: RealNodeCounts = RealNodeCounts { manager: 0, each_worker: 1, more_of_last: 0 };
 
 /// The place of the worker that has room, and the image, among the workers.
 const ROOMY: usize = 1;

@@ -2,6 +2,7 @@
 //!
 //! A node's number is unique in its lab: all nodes of a lab, of whatever cluster, are connected to one gateway.
 
+use std::iter;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
@@ -26,12 +27,21 @@ pub struct RealNodeCounts {
     pub manager: usize,
     /// Of each worker cluster.
     pub each_worker: usize,
+    /// What the last worker cluster has besides, so that workers are of unequal size.
+    pub more_of_last: usize,
 }
 
 impl RealNodeCounts {
     /// All real nodes of a lab with so many workers.
     pub fn total(self, workers: usize) -> usize {
-        self.manager + workers * self.each_worker
+        self.of_clusters(workers).sum()
+    }
+
+    /// Those of each cluster of a lab with so many workers: of the manager's first.
+    pub fn of_clusters(self, workers: usize) -> impl Iterator<Item = usize> {
+        let of_worker =
+            move |number| self.each_worker + if number == workers { self.more_of_last } else { 0 };
+        iter::once(self.manager).chain((1..=workers).map(of_worker))
     }
 }
 
@@ -84,6 +94,13 @@ impl RealNode {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_last_worker_may_have_more_nodes_than_the_others() {
+        let counts = RealNodeCounts { manager: 1, each_worker: 2, more_of_last: 3 };
+        assert_eq!(counts.of_clusters(3).collect::<Vec<_>>(), [1, 2, 2, 5]);
+        assert_eq!((counts.total(3), counts.total(0)), (10, 1));
+    }
 
     #[test]
     fn two_nodes_of_a_lab_share_no_address() {

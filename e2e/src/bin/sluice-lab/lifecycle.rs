@@ -45,6 +45,7 @@ impl Up {
             real_nodes: RealNodeCounts {
                 manager: self.manager_nodes,
                 each_worker: self.real_nodes,
+                more_of_last: 0,
             },
             audit: self.audit,
             owner: if self.foreground { LabOwner::ThisProcess } else { LabOwner::Detached },
