@@ -5,6 +5,7 @@
 //! | [`api_double`] | API servers in memory, for more clusters than a machine has room for |
 //! | [`audit_log`] | the requests of the programs |
 //! | [`cluster_cases`] | what is tested on any manager with two workers |
+//! | [`diary`] | what containers on real nodes wrote down themselves |
 //! | [`fault_matrix`] | each part of a dispatching installation fails in each phase of a job |
 //! | [`fault_run`] | two managers under load, with faults |
 //! | [`fleet`] | a manager with hundreds of workers, all of them doubles |
@@ -24,6 +25,7 @@
 pub mod api_double;
 pub mod audit_log;
 pub mod cluster_cases;
+pub mod diary;
 pub mod fault_matrix;
 pub mod fault_run;
 pub mod fleet;

@@ -4,18 +4,17 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use crds::{meta, v1beta2::Workload};
+use e2e::diary::{self, Diary};
 use e2e::{installation::TIMEOUT, objects, waits};
 use harness::{Cluster, Judgement, RunVerdict, Space, program};
 use k8s_openapi::api::batch::v1::JobCondition;
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
-use lab::real_nodes::configuration::BUSYBOX_IMAGE;
 use lab::real_nodes::running_node::RunningNode;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::process::Command;
 use tokio::time::{sleep, timeout};
 
-use crate::diary::{DIARIES, Diary, NOTE};
 use crate::shared_installation::SharedInstallation;
 
 /// Pause between two looks at a diary.
@@ -30,17 +29,19 @@ pub(crate) struct RealFixture {
     own_node: Option<usize>,
 }
 
-/// The controller that a dispatched Job names on the manager.
-const MULTIKUEUE: &str = "kueue.x-k8s.io/multikueue";
-
 const WORKERS: [&str; 2] = ["worker-1", "worker-2"];
 
 impl RealFixture {
     /// Beside other tests, on the first node of each worker.
     pub(crate) async fn open(test: &str) -> Result<Self> {
+        Self::open_on(test, &WORKERS).await
+    }
+
+    /// The same with a queue of these workers.
+    pub(crate) async fn open_on(test: &str, workers: &[&str]) -> Result<Self> {
         let shared = SharedInstallation::get().await?;
         let fixture = Self::of(shared, shared.lab.space(test).await?).await?;
-        objects::queue(&fixture.hub, fixture.namespace(), "2", &WORKERS).await?;
+        objects::queue(&fixture.hub, fixture.namespace(), "2", workers).await?;
         fixture.set_quota("2").await?;
         Ok(fixture)
     }
@@ -186,6 +187,22 @@ impl RealFixture {
         self.ensure_verdict(job, pods, RunVerdict::Moved).await.map(drop)
     }
 
+    /// The observer saw a pod without an owner run once, on one worker; `work` is 0 if it failed.
+    pub(crate) async fn ensure_pod_once(&self, pod: &str, work: usize) -> Result<Judgement> {
+        let judgement = self.space.observer().judge_pod(pod, work, TIMEOUT).await?;
+        ensure!(judgement.verdict == RunVerdict::Once, "{judgement}");
+        Ok(judgement)
+    }
+
+    /// Waits until a pod of the manager has this phase.
+    pub(crate) async fn until_phase(&self, pod: &str, phase: &str) -> Result<Pod> {
+        let has = |pod: &Pod| {
+            pod.status.as_ref().and_then(|status| status.phase.as_deref()) == Some(phase)
+        };
+        let pods: Api<Pod> = self.hub.api(self.namespace());
+        Ok(self.hub.until(&pods, pod, &format!("is {phase}"), 2 * TIMEOUT, has).await?)
+    }
+
     async fn ensure_verdict(
         &self,
         job: &str,
@@ -199,7 +216,7 @@ impl RealFixture {
 
     /// What the containers of the test wrote on all nodes of a worker.
     pub(crate) fn diary(&self, worker: &Cluster) -> Result<Diary> {
-        Diary::read(worker, self.namespace())
+        Diary::read(worker.state(), self.namespace())
     }
 
     /// What the containers of the test wrote on all workers, one worker after the other.
@@ -231,7 +248,7 @@ impl RealFixture {
     /// Leaves a file for containers on all nodes, as `/diaries/NAME`.
     pub(crate) fn leave_file(&self, name: &str) -> Result<()> {
         let mut workers = self.workers.iter();
-        workers.try_for_each(|worker| Diary::leave_file(worker, self.namespace(), name))
+        workers.try_for_each(|worker| Diary::leave_file(worker.state(), self.namespace(), name))
     }
 
     /// This test's own node of a worker.
@@ -255,35 +272,13 @@ impl RealFixture {
         Ok(())
     }
 
-    /// The spec of a pod with a container that runs a script; `note WORD` writes a line to the diary.
-    pub(crate) fn pod_spec(&self, script: &str) -> Value {
-        json!({
-            "restartPolicy": "Never",
-            "terminationGracePeriodSeconds": 20,
-            "containers": [{
-                "name": "main",
-                "image": BUSYBOX_IMAGE,
-                "command": ["sh", "-c", format!("{NOTE}\n{script}")],
-                "resources": {"requests": {"cpu": "100m"}},
-                "volumeMounts": [{"name": "diaries", "mountPath": "/diaries"}],
-            }],
-            "volumes": [{
-                "name": "diaries",
-                "hostPath": {
-                    "path": format!("{DIARIES}/{}", self.namespace()),
-                    "type": "DirectoryOrCreate",
-                },
-            }],
-        })
+    /// A pod with a container that runs a script; `note WORD` writes a line to the diary.
+    pub(crate) fn pod(&self, name: &str, script: &str) -> Value {
+        diary::pod(self.namespace(), name, script)
     }
 
     /// A Job of such pods, which fails with its first pod.
     pub(crate) fn job(&self, name: &str, pods: usize, script: &str) -> Value {
-        let mut job = objects::job(name, pods, "100m", 1);
-        job["spec"]["backoffLimit"] = json!(0);
-        // The webhook may not know the new queue yet.
-        job["spec"]["managedBy"] = json!(MULTIKUEUE);
-        job["spec"]["template"] = json!({"spec": self.pod_spec(script)});
-        job
+        diary::job(self.namespace(), name, pods, script)
     }
 }

@@ -4,7 +4,6 @@
 //! where `sluice-lab preflight` finds nothing missing.
 
 mod containers;
-mod diary;
 mod evictions;
 mod fixture;
 mod ledger;

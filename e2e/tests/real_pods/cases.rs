@@ -8,6 +8,7 @@ use harness::{Cluster, Observer, make_namespace};
 use serde_json::json;
 
 use crate::clusters::{STARTED, TestClusters, kueue_crds};
+use crate::deleted_programs;
 
 /// The ConfigMap of the manager, and its key.
 const CONFIGURATION: (&str, &str) = ("kueue-manager-config", "controller_manager_config.yaml");
@@ -28,7 +29,8 @@ pub(crate) async fn enable_pods(hub: &Cluster) -> Result<()> {
     Ok(())
 }
 
-/// Runs all of them, and deletes what they made. Those that look at the room of nodes run after the others, one by one.
+/// Runs all of them, and deletes what they made. Those that look at the room of nodes run after the others, one by one, and at last the
+/// programs are deleted while Jobs run.
 pub(crate) async fn run_all(clusters: &TestClusters) -> Result<()> {
     let all: Vec<Cluster> = clusters.all().cloned().collect();
     let (alone, beside): (Vec<_>, Vec<_>) =
@@ -39,7 +41,8 @@ pub(crate) async fn run_all(clusters: &TestClusters) -> Result<()> {
     for case in alone {
         run((&all, nodes), case).await?;
     }
-    Ok(())
+    deleted_programs::lose_no_job(clusters).await?;
+    delete(&all, deleted_programs::PLACE).await
 }
 
 /// Deletes what cases left that did not end.
@@ -49,8 +52,9 @@ pub(crate) async fn delete_all(clusters: &TestClusters) -> Result<()> {
     if kueue_crds(&all[0]).await?.is_empty() {
         return Ok(());
     }
-    for case in ClusterCase::ALL {
-        delete(&all, case.name()).await?;
+    let cases = ClusterCase::ALL.map(ClusterCase::name);
+    for name in cases.into_iter().chain([deleted_programs::PLACE]) {
+        delete(&all, name).await?;
     }
     Ok(())
 }

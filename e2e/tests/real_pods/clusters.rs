@@ -9,8 +9,11 @@ use e2e::program_image;
 use harness::{Cluster, GivenClusters, LabPlan, TestLab, program, secs};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::Api;
+use lab::ClusterState;
 use lab::real_nodes::node::{GATEWAY, RealNodeCounts};
 use tempfile::TempDir;
+
+use crate::deleted_programs;
 
 const PLAN: LabPlan = LabPlan { workers: 2, audit: false };
 
@@ -68,6 +71,11 @@ impl TestClusters {
         if self.lab.is_some() { CaseNodes::Unequal } else { CaseNodes::OfClusters }
     }
 
+    /// The workers of the lab with their real nodes, unless the clusters are those of the environment.
+    pub(crate) fn states_of_lab_workers(&self) -> Option<&[ClusterState]> {
+        self.lab.as_ref()?.state().clusters.get(1..)
+    }
+
     /// Deletes what was installed, and what was submitted before it: the manager lets queues and jobs go.
     pub(crate) async fn clean(&self) -> Result<()> {
         let delete = ["delete", "--ignore-not-found", "--timeout=120s"];
@@ -97,7 +105,9 @@ impl TestClusters {
 
 /// The namespaces that the test makes and deletes. Those of cases have objects of all namespaces by the same name.
 fn made_namespaces() -> impl Iterator<Item = &'static str> {
-    [NAMESPACE, TEAM].into_iter().chain(ClusterCase::ALL.map(ClusterCase::name))
+    [NAMESPACE, TEAM, deleted_programs::PLACE]
+        .into_iter()
+        .chain(ClusterCase::ALL.map(ClusterCase::name))
 }
 
 /// Refuses a cluster with something that the test would take for its own, and delete.

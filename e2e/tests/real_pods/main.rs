@@ -6,5 +6,6 @@
 
 mod cases;
 mod clusters;
+mod deleted_programs;
 mod installation;
 mod samples;
