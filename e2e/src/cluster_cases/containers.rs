@@ -23,7 +23,9 @@ pub(super) async fn above_its_memory_limit_is_killed(place: &CasePlace<'_>) -> R
     place.queue_with_memory(1).await?;
     let mut job = place::failing_with(place::job("eats", 1, 1), KILLED);
     let container = &mut job["spec"]["template"]["spec"]["containers"][0];
-    container["command"] = json!(["dd", "if=/dev/zero", "of=/dev/null", "bs=200M", "count=2"]);
+    // Not every busybox has links for all of its tools.
+    let eats = "exec busybox dd if=/dev/zero of=/dev/null bs=200M count=2";
+    container["command"] = json!(["sh", "-c", eats]);
     container["resources"]["limits"] = json!({"memory": "32Mi"});
     place.submit(&job).await?;
     let (_, end) = place.until_ended("eats", "Failed").await?;
