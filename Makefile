@@ -139,7 +139,7 @@ test-real-clusters: build
 # What `test-real-clusters` runs with a Docker: one that ends meanwhile is a failure. The clusters are deleted after a failed test as well. The test
 # installs, and registers the workers by `sluice-kind register`, as `kind-test` does.
 kind-short:
-	@$(TARGET)/debug/sluice-kind up --own-node-image --single-nodes
+	@$(TARGET)/debug/sluice-kind up --own-node-image --few-nodes
 	@$(TARGET)/debug/sluice-kind load --debug && $(TARGET)/debug/sluice-kind test; \
 	  tested=$$?; $(TARGET)/debug/sluice-kind down && exit $$tested
 

@@ -270,6 +270,24 @@ fn clusters_of_single_nodes_have_the_nodes_of_the_manager() -> Result<()> {
 }
 
 #[test]
+fn few_nodes_leave_the_workers_of_unequal_size() -> Result<()> {
+    let played = PlayedPrograms::new(Some(DOCKER))?;
+    let output = played.run(&["up", "--ignore-inotify", "--few-nodes"])?;
+    ensure!(output.status.success(), "{}", said(&output));
+    let calls = played.calls()?;
+    for (call, file) in calls.iter().zip(["manager", "worker-1", "worker-2-few"]) {
+        ensure!(call.contains(&format!("kind/{file}.yaml --kubeconfig")), "{calls:?}");
+    }
+    let nodes = |file: &str| {
+        let text = fs::read_to_string(e2e::installation::root().join("kind").join(file));
+        text.map(|text| text.matches("\n- role:").count())
+    };
+    let counts = [nodes("worker-1.yaml")?, nodes("worker-2-few.yaml")?, nodes("worker-2.yaml")?];
+    ensure!(calls.len() == 3 && counts == [1, 2, 3], "{counts:?}");
+    Ok(())
+}
+
+#[test]
 fn clusters_of_these_names_are_not_touched_and_half_made_ones_are_deleted() -> Result<()> {
     let played = PlayedPrograms::new(Some(DOCKER))?;
     fs::write(played.path("clusters"), "other\nsluice-worker-1\n")?;

@@ -62,6 +62,9 @@ enum ClusterCommand {
         /// Give each cluster one node: three nodes need no other limit than the kernel's default.
         #[arg(long)]
         single_nodes: bool,
+        /// Give the larger worker one node beside its control plane, and the other clusters one node each: no other limit either.
+        #[arg(long, conflicts_with = "single_nodes")]
+        few_nodes: bool,
     },
     /// Load the images of `make images`, and a busybox, on all nodes.
     Load {
@@ -104,9 +107,12 @@ fn run(command: KindCommand) -> Result<ExitCode> {
 impl ClusterCommand {
     fn run(self, clusters: &KindClusters) -> Result<()> {
         match self {
-            Self::Up { ignore_inotify, own_node_image, single_nodes } => {
-                let nodes =
-                    if single_nodes { KindNodeCounts::One } else { KindNodeCounts::Unequal };
+            Self::Up { ignore_inotify, own_node_image, single_nodes, few_nodes } => {
+                let nodes = match (single_nodes, few_nodes) {
+                    (true, _) => KindNodeCounts::One,
+                    (_, true) => KindNodeCounts::Few,
+                    _ => KindNodeCounts::Unequal,
+                };
                 clusters.up(nodes, ignore_inotify, own_node_image)
             }
             Self::Load { debug } => clusters.load(debug),

@@ -10,6 +10,8 @@ pub(crate) const INOTIFY_LIMIT: &str = "/proc/sys/fs/inotify/max_user_instances"
 pub(crate) enum KindNodeCounts {
     /// One, one and three.
     Unequal,
+    /// One, one and two.
+    Few,
     /// One each.
     One,
 }
@@ -19,15 +21,18 @@ impl KindNodeCounts {
     pub(crate) fn file(self, file: &str) -> &str {
         match self {
             Self::Unequal => file,
+            Self::Few if file == "worker-2" => "worker-2-few",
+            Self::Few => file,
             Self::One => "manager",
         }
     }
 
-    /// How many nodes there are, and the limit of inotify instances that they need. For more than three it is the one in kind's own
+    /// How many nodes there are, and the limit of inotify instances that they need. For more than four it is the one in kind's own
     /// documentation.
     fn demand(self) -> (&'static str, u32) {
         match self {
             Self::Unequal => ("five", 512),
+            Self::Few => ("four", 128),
             Self::One => ("three", 128),
         }
     }
@@ -57,6 +62,9 @@ mod tests {
         let said = five.check_inotify(Some("128\n")).unwrap_err().to_string();
         assert!(said.starts_with("fs.inotify.max_user_instances is 128, and five nodes"), "{said}");
         assert!(said.contains("`sysctl fs.inotify.max_user_instances=512`"), "{said}");
+        assert!(KindNodeCounts::Few.check_inotify(Some("128\n")).is_ok());
+        let said = KindNodeCounts::Few.check_inotify(Some("127\n")).unwrap_err().to_string();
+        assert!(said.contains("four nodes of kind need 128"), "{said}");
         assert!(KindNodeCounts::One.check_inotify(Some("128\n")).is_ok());
         let said = KindNodeCounts::One.check_inotify(Some("64\n")).unwrap_err().to_string();
         assert!(said.contains("three nodes of kind need 128"), "{said}");
