@@ -9,19 +9,16 @@
 //! 3. One of its ClusterQueues has the quota.
 //! 4. The Workload prefers it.
 //! 5. Cost: the cheapest first; not under the strategy Ordered.
-//! 6. Free share: the largest first under Spread, the smallest under BinPack.
+//! 6. Free share times weight: the largest first under Spread; under BinPack the share that is not free.
 //! 7. Weight; not under Ordered.
 //! 8. The order of the configuration.
 //!
-//! The free share is the minimum over requested resources of `free_after / reported_free`, compared exactly. That of a cluster that
-//! fits the Workload only with new nodes of an autoscaler is the share of new nodes that are left. Source:
-//! docs/reference/dispatch.md §1-3, §5.
+//! Source: docs/reference/dispatch.md §1-3, §5.
 //!
 //! Wake-ups are precise: a key is returned if and only if a Workload that waits under it would get a cluster now, or if it may
 //! preempt and would have room without the Workloads of lower priority. A change of a cluster re-evaluates the keys of
 //! that cluster only.
 
-use std::cmp::{Ordering, Reverse};
 use std::sync::Arc;
 
 use engine::{
@@ -29,10 +26,11 @@ use engine::{
     ids::{ClusterId, WorkloadId},
 };
 
+use crate::cluster_rank::{ClusterRank, ClusterScore, FreeShare};
 use crate::fleet::Fleet;
-use crate::node_packing::{NewNodes, PackedNodes};
+use crate::node_packing::NewNodes;
 use crate::pending_placements::{PendingClass, PlacementClass};
-use crate::policy::{PlacementPolicy, PlacementStrategy};
+use crate::policy::PlacementPolicy;
 use crate::queue_order::{QueueOrder, WaitingPosition};
 use crate::refusal::{ClusterRefusal, PlacementRefusal};
 use crate::{AssignedWorkload, PlacementConfig, WorkloadRequest};
@@ -244,7 +242,7 @@ impl Fleet {
         let holds_checkpoint = self.holds_checkpoint(request, id);
         let (has_room, share) = match fit {
             PlacementFit::FreeRoom(share) => (true, share),
-            PlacementFit::NewNodes(nodes) => (false, FreeShare { left: nodes.left, of: nodes.of }),
+            PlacementFit::NewNodes(nodes) => (false, FreeShare::of_new_nodes(nodes)),
         };
         let score = ClusterScore::new(policy, id, share);
         let has_quota = cluster.has_quota_for(work);
@@ -394,87 +392,4 @@ pub(crate) enum PlacementFit {
     FreeRoom(FreeShare),
     /// With nodes that its autoscaler has to add.
     NewNodes(NewNodes),
-}
-
-/// A fraction between zero and one.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct FreeShare {
-    left: i64,
-    of: i64,
-}
-
-impl FreeShare {
-    /// The share of the only cluster.
-    const ALL: Self = Self { left: 1, of: 1 };
-
-    /// Free share of the scarcest requested resource after the placement. A Workload without requests leaves
-    /// everything free.
-    fn after(nodes: &PackedNodes, work: &AssignedWorkload) -> Self {
-        let shares = work.total_requests().into_iter().map(|(resource, amount)| {
-            let (now, reported) = nodes.free(resource);
-            // Reused capacity of an ended Workload is not free yet, so the difference may be
-            // negative.
-            Self { left: now.saturating_sub(amount.0).max(0), of: reported.max(1) }
-        });
-        shares.min().unwrap_or(Self::ALL)
-    }
-
-    /// Whether it is so many percent or more.
-    pub(crate) fn is_at_least(self, percent: u8) -> bool {
-        i128::from(self.left) * 100 >= i128::from(percent) * i128::from(self.of)
-    }
-}
-
-impl Ord for FreeShare {
-    fn cmp(&self, other: &Self) -> Ordering {
-        let cross = |left: i64, of: i64| i128::from(left) * i128::from(of);
-        cross(self.left, other.of).cmp(&cross(other.left, self.of))
-    }
-}
-
-impl PartialOrd for FreeShare {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for FreeShare {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for FreeShare {}
-
-/// Rank of a candidate. Candidates with equal rank keep the order of the configuration.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct ClusterRank {
-    /// It holds the checkpoint of the job.
-    holds_checkpoint: bool,
-    /// It needs no new nodes.
-    has_room: bool,
-    /// One of its ClusterQueues has the quota, or it has no queues.
-    has_quota: bool,
-    /// The Workload prefers it.
-    is_preferred: bool,
-    score: ClusterScore,
-}
-
-/// What a policy thinks of a candidate.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum ClusterScore {
-    Ordered,
-    Spread(Reverse<i64>, FreeShare, i32),
-    BinPack(Reverse<i64>, Reverse<FreeShare>, i32),
-}
-
-impl ClusterScore {
-    fn new(policy: &PlacementPolicy, cluster: ClusterId, share: FreeShare) -> Self {
-        let (weight, cost) = (policy.weight(cluster), Reverse(policy.cost(cluster)));
-        match policy.strategy {
-            PlacementStrategy::Ordered => Self::Ordered,
-            PlacementStrategy::Spread => Self::Spread(cost, share, weight),
-            PlacementStrategy::BinPack => Self::BinPack(cost, Reverse(share), weight),
-        }
-    }
 }

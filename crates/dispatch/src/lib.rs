@@ -16,6 +16,7 @@ mod capacity_report;
 mod checkpoint;
 mod cluster_choice;
 mod cluster_race;
+mod cluster_rank;
 mod companions;
 mod dispatcher;
 mod exclusions;
@@ -73,7 +74,7 @@ pub use node_class_reduction::{join_equal_classes, reduce_classes};
 pub use orphan_cleanup::{HubWorkload, ListedCopy, OrphanScan, find_orphans};
 pub use placement_message::{placement_message, refusals_message};
 pub use policy::{
-    ClusterPreference, GangReservationPolicy, LeasePolicy, ONE_COST, PlacementConfig,
+    ClusterPreference, GangReservationPolicy, LeasePolicy, ONE_COST, ONE_WEIGHT, PlacementConfig,
     PlacementPolicy, PlacementStrategy,
 };
 pub use queue_order::QueueOrder;

@@ -51,7 +51,7 @@ struct NodeTable {
     allocatable: Vec<NodeAmounts>,
     /// Largest free amount on one present node per resource, before any placement.
     largest: Vec<Amount>,
-    /// Free amount of all present nodes per resource, before any placement.
+    /// Allocatable amount of all present nodes per resource, without dispatched pods.
     totals: Vec<i64>,
 }
 
@@ -89,11 +89,12 @@ impl PackedNodes {
             };
             columns.iter().map(|&resource| of(resource)).collect()
         };
-        let sizes = all_classes(&report).map(size).collect();
+        let sizes: Vec<NodeAmounts> = all_classes(&report).map(size).collect();
         let n_present = report.classes.len();
         let present = || groups.iter().filter(|group| group.class < n_present);
         let largest = (0..columns.len()).map(|column| max_free(present(), column)).collect();
-        let totals = (0..columns.len()).map(|column| total(present(), column)).collect();
+        let present = || sizes.iter().zip(&report.classes);
+        let totals = (0..columns.len()).map(|column| total_size(present(), column)).collect();
         Self {
             table: Arc::new(NodeTable { report, columns, allocatable: sizes, largest, totals }),
             groups,
@@ -164,21 +165,16 @@ impl PackedNodes {
             .unwrap_or(0)
     }
 
-    fn total_allocatable(&self, resource: ResourceId) -> i64 {
-        let Some(column) = self.column(resource) else {
-            return 0;
-        };
-        let classes = self.table.allocatable.iter().zip(&self.table.report.classes);
-        let sizes = classes.filter_map(|(size, class)| Some(size.get(column)?.times(class.count)));
-        sizes.fold(0, |sum: i64, size| sum.saturating_add(size.clip().0))
+    /// Allocatable amount of a resource on all present nodes, without dispatched pods.
+    pub(crate) fn total_allocatable(&self, resource: ResourceId) -> i64 {
+        let total = self.column(resource).and_then(|column| self.table.totals.get(column));
+        total.copied().unwrap_or_default()
     }
 
-    /// Free amount of a resource on all present nodes: now, and at the time of the report.
-    pub(crate) fn free(&self, resource: ResourceId) -> (i64, i64) {
-        self.column(resource).map_or((0, 0), |column| {
-            let before = self.table.totals.get(column).copied().unwrap_or_default();
-            (total(self.on_tier(NodeTier::Present), column), before)
-        })
+    /// Free amount of a resource on all present nodes.
+    pub(crate) fn free(&self, resource: ResourceId) -> i64 {
+        let column = self.column(resource);
+        column.map_or(0, |column| total(self.on_tier(NodeTier::Present), column))
     }
 
     /// The pod sets, those with the largest pods first.
@@ -415,6 +411,15 @@ fn max_free<'a>(groups: impl Iterator<Item = &'a NodeGroup>, column: usize) -> A
 fn total<'a>(groups: impl Iterator<Item = &'a NodeGroup>, column: usize) -> i64 {
     let free = groups.filter_map(|group| Some((group.free.get(column)?, group.count)));
     free.fold(0, |sum: i64, (free, count)| sum.saturating_add(free.clip().times(count).0))
+}
+
+/// Allocatable amount of all nodes of these classes.
+fn total_size<'a>(
+    classes: impl Iterator<Item = (&'a NodeAmounts, &'a NodeClassCapacity)>,
+    column: usize,
+) -> i64 {
+    let sizes = classes.filter_map(|(size, class)| Some((size.get(column)?, class.count)));
+    sizes.fold(0, |sum: i64, (size, count)| sum.saturating_add(size.clip().times(count).clip().0))
 }
 
 /// Number of pods that fit onto one node.

@@ -21,7 +21,7 @@ pub enum PlacementStrategy {
 pub struct ClusterPreference {
     /// The cluster.
     pub cluster: ClusterId,
-    /// Rank among equal candidates; higher is better, 0 by default.
+    /// Multiplies the share that ranks it; [`ONE_WEIGHT`] by default.
     pub weight: i32,
     /// Takes no new work.
     pub draining: bool,
@@ -31,6 +31,9 @@ pub struct ClusterPreference {
     pub cost: i64,
 }
 
+/// The weight of a cluster that the policy gives none.
+pub const ONE_WEIGHT: i32 = 1;
+
 /// The cost of a cluster that the policy gives none.
 pub const ONE_COST: i64 = 1000;
 
@@ -38,7 +41,7 @@ impl ClusterPreference {
     /// A cluster about which nothing is special.
     #[must_use]
     pub fn of(cluster: ClusterId) -> Self {
-        Self { cluster, weight: 0, draining: false, drain_deadline: None, cost: ONE_COST }
+        Self { cluster, weight: ONE_WEIGHT, draining: false, drain_deadline: None, cost: ONE_COST }
     }
 }
 
@@ -107,7 +110,7 @@ impl PlacementPolicy {
 
     /// Weight of a cluster.
     pub(crate) fn weight(&self, cluster: ClusterId) -> i32 {
-        self.preference(cluster).map_or(0, |one| one.weight)
+        self.preference(cluster).map_or(ONE_WEIGHT, |one| one.weight)
     }
 
     /// Cost of a unit of work on a cluster.

@@ -15,7 +15,8 @@ use engine::{
     ids::{ClusterId, WorkloadId},
 };
 
-use crate::cluster_choice::{ClusterRank, PlacementFit};
+use crate::cluster_choice::PlacementFit;
+use crate::cluster_rank::ClusterRank;
 use crate::{
     AssignedWorkload, Fleet, Nominated, PlacementConfig, PlacementRequest, WorkloadRequest,
 };
@@ -26,7 +27,7 @@ const MAX_NOMINATED: usize = 20;
 /// When and how often a queued Workload is moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RebalancePolicy {
-    /// The least share of its free capacity that the cluster has left afterwards, in percent.
+    /// The least share of its size that the cluster has free afterwards, in percent.
     pub min_gain: u8,
     /// Time in nanoseconds since the nomination, and since the last move.
     pub cooldown: i64,

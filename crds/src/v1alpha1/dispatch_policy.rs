@@ -66,7 +66,7 @@ pub struct ClusterPolicy {
     #[serde(default)]
     #[schemars(with = "Text<1, 253>")]
     pub name: String,
-    /// Preference among clusters; higher is preferred.
+    /// Multiplies the score of the cluster; 1 if unset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minimum" = 0, "maximum" = 1000))]
     pub weight: Option<i32>,

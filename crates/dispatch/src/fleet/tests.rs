@@ -369,9 +369,13 @@ fn each_strategy_ranks_candidates_by_free_share() {
     let clusters = [("small", 1, 8), ("large", 4, 8), ("twin", 4, 8)];
     let table = [
         (Choice::Spread, vec![], "large"),
-        (Choice::Spread, vec![("twin", 1)], "twin"),
-        (Choice::Spread, vec![("small", 9)], "large"),
+        (Choice::Spread, vec![("twin", 2)], "twin"),
+        // Half of the small one stays free, seven eighths of the large one.
+        (Choice::Spread, vec![("small", 9)], "small"),
+        (Choice::Spread, vec![("large", 0), ("twin", 0)], "small"),
         (Choice::BinPack, vec![], "small"),
+        (Choice::BinPack, vec![("twin", 5)], "twin"),
+        (Choice::BinPack, vec![("small", 0)], "large"),
         (Choice::Ordered, vec![("twin", 9)], "small"),
     ];
     for (strategy, weights, expected) in table {
@@ -394,6 +398,38 @@ fn spread_keeps_the_free_share_equal_on_all_clusters() {
     let names: Vec<String> = (0..8).map(|one| put(&mut fleet, one, &work(1, 4))).collect();
     assert_eq!(names.iter().filter(|name| *name == "small").count(), 2);
     assert_eq!(names[..4].iter().filter(|name| *name == "small").count(), 1);
+}
+
+/// A report of one node of this size with so much free.
+fn busy_report(as_of: u64, free: i64, size: i64) -> CapacityReport {
+    let mut report = report(as_of, 1, free);
+    report.classes[0].size = vec![(CPU, Amount(size))];
+    report
+}
+
+#[test]
+fn the_free_share_is_that_of_the_size() {
+    let mut fleet = fleet(&[("busy", 1, 8), ("idle", 1, 8)], PlacementPolicy::default());
+    let busy = fleet.cluster("busy");
+    fleet.set_report(busy, Some(busy_report(11, 8, 64)));
+    assert_eq!(chosen(&mut fleet, 1, &work(1, 1)), "idle", "an eighth is free of the other one");
+}
+
+#[test]
+fn the_score_does_not_depend_on_how_often_a_cluster_reports() {
+    let mut fleet = fleet(&[("often", 1, 64), ("seldom", 1, 64)], PlacementPolicy::default());
+    let often = fleet.cluster("often");
+    let names = (0..8).map(|one| {
+        let name = put(&mut fleet, one, &work(1, 4));
+        let version = 11 + u64::from(one);
+        fleet.clone_created(WorkloadId(one), version);
+        let placed = fleet.placed_workloads(often).count();
+        let free = 64 - 4 * i64::try_from(placed).expect("a number");
+        fleet.set_report(often, Some(busy_report(version, free, 64)));
+        name
+    });
+    let names: Vec<String> = names.collect();
+    assert_eq!(names, ["often", "seldom"].repeat(4));
 }
 
 #[test]

@@ -204,9 +204,9 @@ proptest! {
         for (count, cpu, gpu) in sets {
             let asked = work(vec![pods(count, cpu, gpu)]);
             let fits = nodes.check_fit(&asked).is_ok();
-            let before = (nodes.free(CPU).0, nodes.free(GPU).0);
+            let before = (nodes.free(CPU), nodes.free(GPU));
             nodes.place(&asked);
-            let after = (nodes.free(CPU).0, nodes.free(GPU).0);
+            let after = (nodes.free(CPU), nodes.free(GPU));
             if fits {
                 prop_assert_eq!((before.0 - after.0, before.1 - after.1), (count * cpu, count * gpu));
             }

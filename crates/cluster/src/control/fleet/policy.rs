@@ -10,7 +10,7 @@ use crds::{
 };
 use dispatch::{
     ClusterPreference, Fencing, Fleet, GangReservationPolicy, JobGvk, LeasePolicy, ONE_COST,
-    PlacementPolicy, PlacementStrategy, RebalancePolicy,
+    ONE_WEIGHT, PlacementPolicy, PlacementStrategy, RebalancePolicy,
 };
 
 use crate::control::time::{SECOND, engine_time, nanos};
@@ -41,7 +41,7 @@ pub(super) fn read_policy(policy: &DispatchPolicy, fleet: &mut Fleet) -> Placeme
         _ => PlacementStrategy::Spread,
     };
     let clusters = spec.clusters.iter().map(|one| ClusterPreference {
-        weight: one.weight.unwrap_or(0),
+        weight: one.weight.unwrap_or(ONE_WEIGHT),
         draining: one.drain.is_some(),
         drain_deadline: one
             .drain
