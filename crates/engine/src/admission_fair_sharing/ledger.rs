@@ -76,13 +76,14 @@ impl ConsumptionLedger {
         (consumed.collect(), account.updated)
     }
 
-    /// Whether the last sample of a LocalQueue is at least one sampling interval old.
+    /// Whether the last sample of a LocalQueue is at least one sampling interval old. One of a later time was taken before the clock was
+    /// set back, and would keep the LocalQueue from being sampled until then.
     pub(crate) fn needs_sample(&self, id: LocalQueueId, now: Time) -> bool {
         let Some(settings) = &self.settings else {
             return false;
         };
         let updated = self.accounts.get(&id).and_then(|account| account.updated);
-        updated.is_none_or(|at| at.0.saturating_add(settings.interval) <= now.0)
+        updated.is_none_or(|at| at > now || at.0.saturating_add(settings.interval) <= now.0)
     }
 
     /// Consumption and penalties of a LocalQueue, weighted per resource and divided by its weight.
@@ -265,6 +266,18 @@ mod tests {
             ledger.set_consumed(QUEUE, &recorded, Time(0));
             assert_eq!(ledger.consumed(QUEUE).0, recorded);
         }
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_delays_no_sample_and_changes_no_consumption() {
+        let mut ledger = ledger(DAY, SECOND);
+        ledger.set_consumed(QUEUE, &[(GPU, NanoAmount(1 << 40))], Time(DAY));
+        let before = usage(&ledger);
+        assert!(ledger.needs_sample(QUEUE, Time(9)));
+        ledger.sample(QUEUE, &gpus(8), Time(9));
+        assert_eq!(usage(&ledger), before, "no time has passed");
+        assert!(!ledger.needs_sample(QUEUE, Time(9 + SECOND - 1)));
+        assert!(ledger.needs_sample(QUEUE, Time(9 + SECOND)));
     }
 
     #[test]

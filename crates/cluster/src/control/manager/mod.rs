@@ -259,6 +259,7 @@ impl Control for ManagerControl {
 
     fn clock_jumped(&mut self, by: SignedDuration) {
         self.core.clock_jumped(by);
+        self.numbers.clock_jumped(by);
         if self.dispatching.multikueue.is_none() {
             return;
         }

@@ -125,6 +125,7 @@ impl Scheduler {
     /// The clock jumped.
     pub(crate) fn clock_jumped(&mut self, by: SignedDuration) {
         self.stale_since = self.stale_since.map(|at| moved(at, by));
+        self.sampling.resample_now();
         if let Some(explanations) = &mut self.explanations {
             explanations.clock_jumped(by);
         }

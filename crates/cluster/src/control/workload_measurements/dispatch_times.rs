@@ -9,11 +9,13 @@ use crds::{
     names::conditions::{ADMITTED, QUOTA_RESERVED},
     v1beta2::Workload,
 };
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use runtime::watch::Key;
 
 use super::transitions::elapsed;
-use crate::control::{key_map::KeyMap, measurement::Measurement, workloads::WorkloadChange};
+use crate::control::{
+    key_map::KeyMap, measurement::Measurement, time::moved, workloads::WorkloadChange,
+};
 
 /// When a cluster was nominated for Workloads that are not admitted yet.
 #[derive(Debug, Default)]
@@ -48,6 +50,11 @@ impl DispatchTimes {
         }
         None
     }
+
+    /// The clock jumped.
+    pub(super) fn clock_jumped(&mut self, by: SignedDuration) {
+        self.nominated.for_each_mut(|_, at| *at = moved(*at, by));
+    }
 }
 
 fn is(workload: &Workload, condition: &str) -> bool {
@@ -58,7 +65,6 @@ fn is(workload: &Workload, condition: &str) -> bool {
 mod tests {
     use std::sync::Arc;
 
-    use jiff::ToSpan;
     use serde_json::{Value, json};
 
     use super::*;
@@ -78,6 +84,14 @@ mod tests {
 
     /// What is measured of these observations, a second apart.
     fn measured(observations: &[Option<Arc<Workload>>]) -> Vec<u64> {
+        measured_with_jumps(observations, SignedDuration::ZERO)
+    }
+
+    /// The same if the clock is set by so much before each observation.
+    fn measured_with_jumps(
+        observations: &[Option<Arc<Workload>>],
+        jump: SignedDuration,
+    ) -> Vec<u64> {
         let mut times = DispatchTimes::default();
         let mut now = Timestamp::UNIX_EPOCH;
         let key = Key { namespace: Some("ns".into()), name: "w".into() };
@@ -93,7 +107,8 @@ mod tests {
                 voids_reservation: false,
                 shows_topology: false,
             };
-            now += 1.second();
+            times.clock_jumped(jump);
+            now += jump + SignedDuration::from_secs(1);
             if let Some(Measurement::DispatchTook { cluster_queue, took }) =
                 times.observe(&change, now)
             {
@@ -103,6 +118,19 @@ mod tests {
         }
         assert_eq!(times.nominated.iter().count(), 0, "nothing is kept");
         found
+    }
+
+    #[test]
+    fn the_time_does_not_change_with_the_clock() {
+        let all = [
+            workload(&["QuotaReserved"], &[]),
+            workload(&["QuotaReserved"], &["east"]),
+            workload(&["QuotaReserved"], &["west"]),
+            workload(&["QuotaReserved", "Admitted"], &[]),
+        ];
+        for jump in [3, -3].map(SignedDuration::from_hours) {
+            assert_eq!(measured_with_jumps(&all, jump), [2], "{jump}");
+        }
     }
 
     #[test]

@@ -16,6 +16,7 @@ use crds::{
     v1beta2::Workload,
 };
 use index::{WorkloadLabelRules, status::find};
+use jiff::SignedDuration;
 use runtime::watch::Key;
 
 pub(crate) use self::gate_removal::gate_removed;
@@ -64,6 +65,11 @@ impl WorkloadNumbers {
         let queues = queues.queues_of(&change.key, workload);
         ctx.measurements.extend(measure(change, (&queues, &self.labels), ctx.now));
         ctx.measurements.extend(self.observe(&change.key, change.after.as_deref(), &queues));
+    }
+
+    /// The clock jumped: what lasts goes on.
+    pub(crate) fn clock_jumped(&mut self, by: SignedDuration) {
+        self.dispatches.clock_jumped(by);
     }
 
     /// Counts a Workload no longer: its variants are counted in its place.
