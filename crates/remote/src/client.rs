@@ -5,7 +5,13 @@
 
 use std::time::Duration;
 
-use crds::{names::annotations::CLUSTER_UID, v1beta2::Workload};
+use crds::{
+    names::{
+        annotations::CLUSTER_UID,
+        reasons::{CLUSTER_ALREADY_REGISTERED, CLUSTER_CHANGED},
+    },
+    v1beta2::Workload,
+};
 use http::{HeaderValue, header::USER_AGENT};
 use kube::{Api, Client, Config, api::ListParams, client::ClientBuilder, config::AuthInfo};
 
@@ -55,6 +61,17 @@ pub(super) enum Unreachable {
     /// This process could not note the identity of the cluster.
     #[error("cannot write down which cluster this is: {0}")]
     NotNoted(String),
+}
+
+impl Unreachable {
+    /// The reason of the condition `Active`, if the server answers and the cluster behind it is not taken.
+    pub(super) fn refusal_reason(&self) -> Option<&'static str> {
+        match self {
+            Self::TakenBy(_) => Some(CLUSTER_ALREADY_REGISTERED),
+            Self::Changed { .. } => Some(CLUSTER_CHANGED),
+            Self::Build(_) | Self::Failed(_) | Self::Silent(_) | Self::NotNoted(_) => None,
+        }
+    }
 }
 
 /// The client for the server of the kubeconfig. Requests are counted. Nothing is sent yet.
@@ -162,6 +179,17 @@ mod tests {
         assert!(token.token.is_some() && certificate.identity.is_some());
         let count = RequestMetrics::default().of("east");
         assert!(build(&token, &count).is_ok() && build(&certificate, &count).is_ok());
+    }
+
+    #[test]
+    fn a_cluster_that_is_not_taken_has_a_reason_of_its_own() {
+        let changed = Unreachable::Changed { known: "one".into(), found: "two".into() };
+        assert_eq!(changed.refusal_reason(), Some("ClusterChanged"));
+        let taken = Unreachable::TakenBy("west".into());
+        assert_eq!(taken.refusal_reason(), Some("ClusterAlreadyRegistered"));
+        for failed in [Unreachable::Failed(String::new()), Unreachable::NotNoted(String::new())] {
+            assert_eq!(failed.refusal_reason(), None, "{failed:?}");
+        }
     }
 
     #[test]

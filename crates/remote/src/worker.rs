@@ -15,7 +15,7 @@
 use std::{sync::Arc, time::Duration};
 
 use cluster::control::{Connection, ManagerInput, WorkerInput};
-use crds::names::reasons::{CLIENT_CONNECTION_FAILED, CLUSTER_ALREADY_REGISTERED, CLUSTER_CHANGED};
+use crds::names::reasons::CLIENT_CONNECTION_FAILED;
 use jiff::Timestamp;
 use runtime::{Stop, credential_expiry::CredentialExpiry, jitter};
 use tokio::{
@@ -301,7 +301,7 @@ impl WorkerLoop {
             }
             // The server responds, so this is no failed attempt, and the claim is repeated at the
             // rate of probes.
-            Err(error @ (Unreachable::TakenBy(_) | Unreachable::Changed { .. })) => {
+            Err(error) if error.refusal_reason().is_some() => {
                 self.attempts.reset();
                 let link = self.loss(&error, timing.probe_every);
                 self.lose(link).await;
@@ -324,10 +324,9 @@ impl WorkerLoop {
 
     /// What is reported when a server is not usable, and is tried again after a pause.
     fn loss(&self, error: &Unreachable, pause: Duration) -> Connection {
-        match error {
-            Unreachable::TakenBy(_) => lost(CLUSTER_ALREADY_REGISTERED, error.to_string()),
-            Unreachable::Changed { .. } => lost(CLUSTER_CHANGED, error.to_string()),
-            _ => self.attempts.status(&error.to_string(), pause, Timestamp::now()),
+        match error.refusal_reason() {
+            Some(reason) => lost(reason, error.to_string()),
+            None => self.attempts.status(&error.to_string(), pause, Timestamp::now()),
         }
     }
 

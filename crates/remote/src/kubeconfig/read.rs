@@ -8,6 +8,9 @@ use serde_json::Value;
 
 use super::KubeconfigRefused;
 
+/// Parts of a text that may stand for others by alias. Nested aliases grow without end, and a kubeconfig needs none.
+const MAX_REPLAYED: usize = 10_000;
+
 /// The file.
 #[derive(Deserialize)]
 pub(super) struct KubeconfigFile {
@@ -95,7 +98,10 @@ impl KubeconfigFile {
     pub(super) fn read(text: &[u8]) -> Result<Self, KubeconfigRefused> {
         let text = std::str::from_utf8(text)
             .map_err(|_| KubeconfigRefused::Unreadable { line: 0, column: 0 })?;
-        serde_saphyr::from_str(text).map_err(|error| {
+        let options = serde_saphyr::options! {
+            alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: MAX_REPLAYED },
+        };
+        serde_saphyr::from_str_with_options(text, options).map_err(|error| {
             let location = error.without_snippet().location();
             KubeconfigRefused::Unreadable {
                 line: location.map_or(0, |at| at.line()),

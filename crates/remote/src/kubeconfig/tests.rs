@@ -158,6 +158,13 @@ fn unsafe_fields_are_refused_with_kueues_messages() {
             json!(["system:masters"]),
             "impersonation is not allowed for user manager",
         ),
+        (USER, "as-uid", json!("0"), "impersonation is not allowed for user manager"),
+        (
+            USER,
+            "as-user-extra",
+            json!({ "scopes": ["all"] }),
+            "impersonation is not allowed for user manager",
+        ),
         (CLUSTER, "proxy-url", json!("http://p"), "proxies are not allowed for cluster east"),
     ];
     for (parent, field, value, text) in cases {
@@ -187,6 +194,25 @@ fn users_and_clusters_outside_the_current_context_are_validated_too() {
     for (list, entry, text) in [
         ("users", json!({ "user": { "exec": { "command": "rm" } } }), "exec plugins"),
         ("users", json!({ "user": { "password": "hush" } }), "basic auth"),
+        ("users", json!({ "user": { "tokenFile": "/t" } }), "tokenFile is not allowed"),
+        ("users", json!({ "user": { "client-key": "/k" } }), "certificate file paths"),
+        ("users", json!({ "user": { "client-certificate": "/c" } }), "certificate file paths"),
+        ("users", json!({ "user": { "as-uid": "0" } }), "impersonation is not allowed"),
+        (
+            "clusters",
+            json!({ "cluster": { "server": "https://x", "certificate-authority": "/ca" } }),
+            "certificate-authority file paths are not allowed",
+        ),
+        (
+            "clusters",
+            json!({ "cluster": { "server": "https://x", "proxy-url": "http://p" } }),
+            "proxies are not allowed",
+        ),
+        (
+            "clusters",
+            json!({ "cluster": { "server": "https://x", "insecure-skip-tls-verify": true } }),
+            "insecure TLS verification",
+        ),
         ("clusters", json!({ "cluster": { "server": "" } }), "server URL is required"),
         ("clusters", json!({ "cluster": { "server": "ftp://x" } }), "untrusted server endpoint"),
     ] {
@@ -228,6 +254,54 @@ fn an_incomplete_or_malformed_kubeconfig_is_refused() {
         assert_eq!(refused.reason(), "BadKubeConfig");
         assert!(!refused.message().contains("hush"), "{refused}");
     }
+}
+
+/// A kubeconfig in which the user is this YAML.
+fn with_user(user: &str) -> String {
+    let mut config = with(USER, json!("HERE")).to_string();
+    config = config.replace("\"HERE\"", &format!("{{{user}}}"));
+    config
+}
+
+#[test]
+fn a_key_that_is_there_twice_hides_nothing() {
+    for user in [
+        "token: a, token: hush",
+        "exec: {command: rm}, token: a, exec: null",
+        "token: a, exec: null, exec: {command: rm}",
+    ] {
+        let refused = Kubeconfig::read(with_user(user).as_bytes()).expect_err(user);
+        assert!(!refused.message().contains("hush"), "{refused}");
+    }
+}
+
+#[test]
+fn aliases_that_grow_without_end_are_refused_at_once() {
+    let mut text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
+    for level in 1..12 {
+        let aliases = vec![format!("*a{}", level - 1); 10].join(", ");
+        text += &format!("a{level}: &a{level} [{aliases}]\n");
+    }
+    text += "users: *a11\n";
+    let begun = std::time::Instant::now();
+    let refused = Kubeconfig::read(text.as_bytes()).expect_err("refused");
+    assert_eq!(refused.reason(), "BadKubeConfig", "{refused}");
+    assert!(begun.elapsed() < std::time::Duration::from_secs(5), "{:?}", begun.elapsed());
+}
+
+#[test]
+fn large_and_deep_texts_are_refused_at_once() {
+    let begun = std::time::Instant::now();
+    let deep = "[".repeat(100_000);
+    let many = format!("users: [{}]", "{name: a, user: {token: hush}},".repeat(200_000));
+    let long = with_user(&format!("token: {}", "hush".repeat(1 << 20)));
+    for (text, what) in [(deep, "deep"), (many, "many"), (long, "long")] {
+        match Kubeconfig::read(text.as_bytes()) {
+            Ok(config) => assert!(!format!("{config:?}").contains("hush"), "{what}"),
+            Err(refused) => assert!(!refused.message().contains("hush"), "{what}: {refused}"),
+        }
+    }
+    assert!(begun.elapsed() < std::time::Duration::from_secs(20), "{:?}", begun.elapsed());
 }
 
 #[test]
