@@ -355,9 +355,17 @@ fn a_preemptor_wakes_when_new_nodes_suffice_together_with_an_eviction() {
     }
 }
 
+/// The place of a cluster, its name, and cpus and priorities of what runs there.
+type RunningWork<'a> = (usize, &'a str, &'a [(i64, i64)]);
+
 /// Two clusters, each with one node of 4 cpus. What runs there has these cpus and priorities, that of `west` was admitted last. Then a
 /// Workload of priority 9 asks for one pod. Gives its outcome, and the names of its targets.
 fn preempts(east: &[(i64, i64)], west: &[(i64, i64)], large: i64) -> (CycleOutcome, Vec<String>) {
+    preempts_in_turn([(0, "east", east), (1, "west", west)], large)
+}
+
+/// The same with what runs on each cluster in the order of its admission.
+fn preempts_in_turn(admitted: [RunningWork<'_>; 2], large: i64) -> (CycleOutcome, Vec<String>) {
     let (mut engine, cpu) = engine(100);
     let mut fleet = Fleet::new();
     let clusters = ["east", "west"].map(|name| fleet.cluster(name));
@@ -379,7 +387,8 @@ fn preempts(east: &[(i64, i64)], west: &[(i64, i64)], large: i64) -> (CycleOutco
         engine.cycle(now, &mut FleetPlacer::new(fleet, &lookup, now));
         engine.entries().first().expect("an entry").clone()
     };
-    for (cluster, name, running) in [(clusters[0], "east", east), (clusters[1], "west", west)] {
+    for (at, name, running) in admitted {
+        let cluster = clusters[at];
         fleet.set_config("all", only(vec![cluster]));
         for (n, &size) in (1..).zip(running) {
             let placed = ask(&mut engine, &mut fleet, &format!("{name}-{n}"), size);
@@ -411,6 +420,20 @@ fn of_equally_many_targets_those_of_the_lowest_priority_go() {
     assert_eq!(preempts(&low, &high, 4).1, ["east-1", "east-2"]);
     assert_eq!(preempts(&high, &low, 4).1, ["west-1", "west-2"]);
     assert_eq!(preempts(&[(4, 9)], &[(4, 3)], 4).1, ["west-1"], "an equal priority stays");
+}
+
+#[test]
+fn of_equal_targets_those_go_that_lose_the_least_time() {
+    let (one, two) = (&[(4, 0)][..], &[(2, 0), (2, 0)][..]);
+    for (size, running, last) in [(4, one, &["1"][..]), (4, two, &["1", "2"]), (2, two, &["2"])] {
+        let (east, west) = ((0, "east", running), (1, "west", running));
+        let on = |name: &str| last.iter().map(|at| format!("{name}-{at}")).collect::<Vec<_>>();
+        assert_eq!(preempts_in_turn([east, west], size).1, on("west"), "west came last");
+        assert_eq!(preempts_in_turn([west, east], size).1, on("east"), "east came last");
+    }
+    // A lower priority counts for more than the time.
+    let (low, high) = (&[(4, 0)][..], &[(4, 3)][..]);
+    assert_eq!(preempts_in_turn([(1, "west", low), (0, "east", high)], 4).1, ["west-1"]);
 }
 
 #[test]
