@@ -356,6 +356,34 @@ mod tests {
         }
     }
 
+    /// A worker with 10,000 changes and one that comes and goes: each input of another source waits for one batch.
+    #[tokio::test]
+    async fn an_input_of_a_quiet_source_is_delayed_by_no_batch_of_a_loud_one() {
+        let (inputs, mut queues) = inputs();
+        flood(&inputs, Some("loud"), 10_000);
+        let (mut n_loud, mut batches) = (0, 0);
+        let mut delays = BTreeMap::new();
+        while n_loud < 10_000 {
+            tokio::task::yield_now().await;
+            inputs.send(Numbered(Some("quiet"), batches)).await.expect("control");
+            inputs.send(Numbered(None, batches)).await.expect("control");
+            // One that is given up at every turn, and comes back.
+            inputs.send(Numbered(Some("flapping"), LAST)).await.expect("control");
+            for Numbered(source, number) in queues.next_inputs().await {
+                match source {
+                    Some("loud") => n_loud += 1,
+                    Some("flapping") => {}
+                    _ => *delays.entry((source, batches - number)).or_insert(0) += 1,
+                }
+            }
+            batches += 1;
+        }
+        let expected = [((None, 0), batches), ((Some("quiet"), 0), batches)];
+        assert_eq!(delays.into_iter().collect::<Vec<_>>(), expected, "each in its own batch");
+        assert!(batches < 100, "the loud one has what the others leave: {batches}");
+        assert_eq!(queues.workers.len(), 2, "the one that was given up has no queue");
+    }
+
     #[tokio::test]
     async fn more_sources_than_a_batch_has_places_are_all_in_it() {
         let (inputs, mut queues) = inputs();
