@@ -43,6 +43,7 @@ mod held_pods;
 mod incarnation;
 mod job_kinds;
 mod label_keys;
+mod kept_values;
 mod large_statuses;
 mod life_cycle;
 mod link_changes;

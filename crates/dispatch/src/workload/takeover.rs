@@ -14,7 +14,8 @@ pub(super) fn push_stamps(view: &DispatchView<'_>) -> Vec<DispatchStep> {
             clone.stamp == StampState::OfFormerLeader && !clone.deleting && !clone.evicted
         });
         let is_current = clone.is_some_and(|clone| view.carries(clone.epoch, clone.history));
-        is_current && copy.connection == RemoteConnection::Connected && copy.lease.open
+        let is_open = copy.lease.open && copy.refused.is_none();
+        is_current && copy.connection == RemoteConnection::Connected && is_open
     };
     let chosen = view.chosen();
     let copies = view.copies.iter().filter(|copy| chosen.contains(&copy.cluster));

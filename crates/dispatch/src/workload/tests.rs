@@ -1278,6 +1278,13 @@ fn work_goes_on_where_it_is_recorded_whatever_its_check_says() {
         (1, "epoch=1 quota started recorded=a awaits-checks", running, &[]),
         (1, "epoch=1 quota started recorded=a", &["a live clone=1 job=1 synced"], &[]),
         (1, "epoch=1 quota started recorded=a", &["a live"], &[GONE]),
+        // A worker that keeps the former stamp does not take the Workload.
+        (
+            1,
+            "quota nominated=a once",
+            &["a live open api-refused=no clone=1 former-stamp job=1"],
+            &["delete-job a"],
+        ),
         (1, "epoch=1 quota started recorded=a", &["a lost=0 clone=1 job=1"], &["wait-until 100"]),
         // A later slice gets a clone of its own where its predecessor runs.
         (

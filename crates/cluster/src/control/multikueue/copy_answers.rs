@@ -1,7 +1,9 @@
 //! Answers to writes of copies, and what they say about the copy and its worker.
 
+use ::jobs::remote_objects;
 use crds::{
-    names::{gates::MULTI_KUEUE, reasons::NAME_TAKEN},
+    meta::annotation,
+    names::{annotations::LEASE_STAMP, gates::MULTI_KUEUE, reasons::NAME_TAKEN},
     v1beta2::Workload,
 };
 use jiff::Timestamp;
@@ -17,6 +19,7 @@ use super::{
     slice_heirs::SliceHeirs,
     view::expected_spec,
     worker::Worker,
+    worker_writes::priority_fields,
 };
 use crate::control::{
     context::Context,
@@ -78,6 +81,8 @@ impl CopyAnswer<'_> {
                 match ticket.purpose {
                     Purpose::ResizeCopy => self.size_kept(workload, inputs, ctx),
                     Purpose::OpenCloneGate => self.gate_kept(workload, object, ctx),
+                    Purpose::Priority => self.priority_kept(workload, object, ctx),
+                    Purpose::Stamp => self.stamp_kept(workload, object, ctx),
                     _ => {}
                 }
             }
@@ -85,7 +90,7 @@ impl CopyAnswer<'_> {
                 ctx.agenda.workloads(self.copy_gone(inputs.jobs));
             }
             WriteOutcome::Refused { message, .. } if ticket.purpose == Purpose::Priority => {
-                self.priority_refused(workload, &message, (inputs.workloads, ctx));
+                self.priority_refused(workload, &message, ctx);
             }
             WriteOutcome::Refused { message, .. } if ticket.purpose == Purpose::ResizeCopy => {
                 self.size_refused(workload, &message, (inputs, ctx));
@@ -175,17 +180,39 @@ impl CopyAnswer<'_> {
     }
 
     /// Records a refused priority, which says nothing about the work.
-    fn priority_refused(
-        &mut self,
-        workload: &Key,
-        message: &str,
-        (workloads, ctx): (&Workloads, &mut Context),
-    ) {
+    fn priority_refused(&mut self, workload: &Key, message: &str, ctx: &mut Context) {
+        let Some(written) = self.sent.and_then(|sent| sent.sent_change(&self.object())) else {
+            return;
+        };
         tracing::warn!(cluster = self.cluster, %workload, message, "the priority was refused");
-        let priority = workloads.get(workload).and_then(|record| record.object().spec.priority);
-        let priority = priority.unwrap_or_default();
-        let until = self.worker.refused.priorities.refuse(workload.clone(), priority, ctx.now);
+        let (key, fields) = (workload.clone(), written.clone());
+        let until = self.worker.refused.priorities.refuse(key, fields, ctx.now);
         ctx.agenda.at(until, self.ticket.waiter.clone());
+    }
+
+    /// A clone that keeps its priority would get it again and again.
+    fn priority_kept(&mut self, workload: &Key, answer: Option<&ApiObject>, ctx: &mut Context) {
+        let clone: Option<Workload> = answer.and_then(decode);
+        let written = self.sent.and_then(|sent| sent.sent_change(&self.object()));
+        if clone.is_some_and(|clone| written != Some(&priority_fields(&clone.spec))) {
+            self.priority_refused(workload, KEPT, ctx);
+        }
+    }
+
+    /// The agent admits no clone without the stamp of this leader, so the worker does not take the Workload.
+    fn stamp_kept(&mut self, workload: &Key, answer: Option<&ApiObject>, ctx: &mut Context) {
+        let Some(clone) = answer.and_then(decode::<Workload>) else {
+            return;
+        };
+        let written = self.sent.and_then(|sent| sent.sent_change(&self.object()));
+        let stamp = annotation(&clone.metadata, LEASE_STAMP);
+        if written.and_then(Value::as_str) == stamp {
+            return;
+        }
+        let message = format!("the lease stamp of the clone: {KEPT}");
+        let (epoch, scope) = (remote_objects::epoch(&clone.metadata), RefusedScope::Shape);
+        let refusal = CopyRefusal { epoch, message, scope };
+        self.worker.refused.refuse_copy(workload.clone(), refusal, ctx.now);
     }
 
     /// Records a refused size, which is no reason to end the work. An Event about the Workload names it.
@@ -196,7 +223,7 @@ impl CopyAnswer<'_> {
         (inputs, ctx): (&DispatchInputs<'_>, &mut Context),
     ) {
         let object = self.object();
-        let pushed = self.sent.and_then(|sent| sent.pushed_size(&object)).cloned();
+        let pushed = self.sent.and_then(|sent| sent.sent_change(&object)).cloned();
         let (Some(record), Some(fields)) = (inputs.workloads.get(workload), pushed) else {
             return;
         };
@@ -208,7 +235,7 @@ impl CopyAnswer<'_> {
     /// A worker may take a write and keep the former value, as a webhook or a schema there does. Written again it would be kept again.
     fn size_kept(&mut self, workload: &Key, inputs: &DispatchInputs<'_>, ctx: &mut Context) {
         let object = self.object();
-        let pushed = self.sent.and_then(|sent| sent.pushed_size(&object));
+        let pushed = self.sent.and_then(|sent| sent.sent_change(&object));
         let wanted = self.wanted_size(workload, inputs, ctx.now);
         if wanted.is_some() && wanted.as_ref() == pushed {
             self.size_refused(workload, KEPT, (inputs, ctx));

@@ -285,7 +285,9 @@ impl<'a> DispatchEvaluation<'a> {
             }
             DispatchStep::PushPriority(cluster) => {
                 let (worker, record) = (self.worker(cluster)?, workload.record()?);
-                worker_writes::push_priority(worker, (workload.key, record.object()), self.ctx);
+                let sent =
+                    worker_writes::push_priority(worker, (workload.key, record.object()), self.ctx);
+                self.state.sent.change_sent((cluster, None), sent?);
             }
             DispatchStep::PushSize(cluster) => {
                 push_size(workload, self.worker(cluster)?, &mut self.state.sent, self.ctx);
@@ -297,7 +299,9 @@ impl<'a> DispatchEvaluation<'a> {
             DispatchStep::Stamp(cluster) => {
                 let stamp = self.leases.stamp(cluster, self.fleet)?;
                 let worker = self.worker(cluster)?;
-                worker_writes::push_stamp(worker, workload.key, &stamp, self.ctx);
+                if worker_writes::push_stamp(worker, workload.key, &stamp, self.ctx) {
+                    self.state.sent.change_sent((cluster, None), stamp.into());
+                }
             }
             DispatchStep::WaitUntil(at) => {
                 self.ctx.agenda.at(timestamp(at), Reevaluation::Workload(workload.key.clone()));

@@ -37,7 +37,7 @@ pub(super) fn push_size(
     let jobs = evaluated.hub_jobs();
     let mark = evaluated.identity(index::epoch(workload), None);
     for (job, fields) in worker_writes::push_size(sizes, (workload, mark), &jobs, ctx) {
-        sent.size_pushed((worker.id, job), fields);
+        sent.change_sent((worker.id, job), fields);
     }
 }
 

@@ -86,8 +86,8 @@ impl<T: PartialEq> RefusedChanges<T> {
 #[derive(Debug)]
 pub(super) struct RefusedWrites {
     copies: KeyMap<Key, CountedRefusal>,
-    /// Priorities of clones.
-    pub(super) priorities: RefusedChanges<i32>,
+    /// Priorities of clones, with their classes.
+    pub(super) priorities: RefusedChanges<Value>,
     /// Fields of copies.
     pub(super) sizes: RefusedChanges<Value>,
     /// Openings of preemption gates.

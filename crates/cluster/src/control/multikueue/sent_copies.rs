@@ -1,4 +1,4 @@
-//! Creates and sizes of a Workload's copies that this process has sent.
+//! Creates and changes of a Workload's copies that this process has sent.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -33,8 +33,8 @@ pub(super) struct SentCopies {
     /// A create may have been sent under the present epoch.
     pub(super) any: bool,
     creates: BTreeMap<CreatedObject, SentCreates>,
-    /// The fields of the last size that was sent for each object.
-    sizes: BTreeMap<CreatedObject, Value>,
+    /// The fields of the last change that was sent for each object.
+    changes: BTreeMap<CreatedObject, Value>,
 }
 
 impl SentCopies {
@@ -51,14 +51,14 @@ impl SentCopies {
         self.creates.insert(object, SentCreates { times, last: now, epoch });
     }
 
-    /// Records that a size of an object is sent.
-    pub(super) fn size_pushed(&mut self, object: CreatedObject, fields: Value) {
-        self.sizes.insert(object, fields);
+    /// Records that a change of an object is sent.
+    pub(super) fn change_sent(&mut self, object: CreatedObject, fields: Value) {
+        self.changes.insert(object, fields);
     }
 
-    /// The size that an answer is about: of one object only one is in flight.
-    pub(super) fn pushed_size(&self, object: &CreatedObject) -> Option<&Value> {
-        self.sizes.get(object)
+    /// The change that an answer is about: of one object only one is in flight.
+    pub(super) fn sent_change(&self, object: &CreatedObject) -> Option<&Value> {
+        self.changes.get(object)
     }
 
     /// The epoch of the create that an answer is about: of one object only one is in flight. `None` if it was sent for an earlier

@@ -27,7 +27,7 @@ use runtime::watch::Key;
 
 use super::{
     clone_gate::clone_gate, copy_sizes::CopySizes, copy_stamp::copy_stamp, lease_state::LeaseState,
-    slice_heirs::SliceHeirs, state::DispatchState, worker::Worker,
+    slice_heirs::SliceHeirs, state::DispatchState, worker::Worker, worker_writes::priority_fields,
 };
 use crate::control::{
     job_key::JobKey,
@@ -366,8 +366,8 @@ fn has_stale_priority(
 ) -> bool {
     let priority = |spec: &WorkloadSpec| (spec.priority, spec.priority_class_ref.clone());
     let stale = expected.filter(|expected| priority(expected) != priority(&clone.spec));
-    let value = stale.map(|expected| expected.priority.unwrap_or_default());
-    value.is_some_and(|value| !worker.refused.priorities.has(key, &value, now))
+    let fields = stale.map(priority_fields);
+    fields.is_some_and(|fields| !worker.refused.priorities.has(key, &fields, now))
 }
 
 /// Whether a clone asks for what the hub's Workload asks for. Preemption gates are the manager's to change and no difference. A

@@ -6,7 +6,7 @@ use ::jobs::{
 };
 use crds::{
     names::{annotations::LEASE_STAMP, labels::MULTI_KUEUE_ORIGIN},
-    v1beta2::{PreemptionGateState, Workload},
+    v1beta2::{PreemptionGateState, Workload, WorkloadSpec},
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::ApiResource;
@@ -66,24 +66,23 @@ fn as_compared(metadata: &ObjectMeta) -> Value {
     json!({ "uid": metadata.uid, "resourceVersion": metadata.resource_version })
 }
 
-/// Writes the priority of a Workload to its clone.
+/// What a clone gets as its priority.
+pub(super) fn priority_fields(spec: &WorkloadSpec) -> Value {
+    json!({ "priority": spec.priority, "priorityClassRef": spec.priority_class_ref })
+}
+
+/// Writes the priority of a Workload to its clone. Returns what was sent.
 pub(super) fn push_priority(
     worker: &Worker,
     (key, workload): (&Key, &Workload),
     ctx: &mut Context,
-) {
-    let Some(clone) = worker.clones.get(key) else {
-        return;
-    };
-    let fields = json!({
-        "metadata": as_compared(&clone.object().metadata),
-        "spec": {
-            "priority": workload.spec.priority,
-            "priorityClassRef": workload.spec.priority_class_ref,
-        },
-    });
+) -> Option<Value> {
+    let clone = worker.clones.get(key)?;
+    let spec = priority_fields(&workload.spec);
+    let fields = json!({ "metadata": as_compared(&clone.object().metadata), "spec": spec });
     let write = (worker.target(Subject::Workload, key), Purpose::Priority);
-    send(key, write, ctx, |purpose, key| Write::merge::<Workload>(purpose, key, None, &fields));
+    let encode = |purpose, key: &Key| Write::merge::<Workload>(purpose, key, None, &fields);
+    send(key, write, ctx, encode).then_some(spec)
 }
 
 /// Writes the size of a Workload to its clone; if the clone has it, that of its jobs to their copies, which name the clone then. Returns
@@ -145,16 +144,16 @@ pub(super) fn write_gates(
     });
 }
 
-/// Writes the stamp of this leader to a clone, so that the agent may admit it.
-pub(super) fn push_stamp(worker: &Worker, key: &Key, stamp: &str, ctx: &mut Context) {
+/// Writes the stamp of this leader to a clone, so that the agent may admit it. Returns whether it was sent.
+pub(super) fn push_stamp(worker: &Worker, key: &Key, stamp: &str, ctx: &mut Context) -> bool {
     let Some(clone) = worker.clones.get(key) else {
-        return;
+        return false;
     };
     let mut metadata = as_compared(&clone.object().metadata);
     metadata["annotations"] = json!({ LEASE_STAMP: stamp });
     let fields = json!({ "metadata": metadata });
     let write = (worker.target(Subject::Workload, key), Purpose::Stamp);
-    send(key, write, ctx, |purpose, key| Write::merge::<Workload>(purpose, key, None, &fields));
+    send(key, write, ctx, |purpose, key| Write::merge::<Workload>(purpose, key, None, &fields))
 }
 
 /// Deletes jobs of a Workload. When they are gone, so are the pods of those that had not ended. `inherited` are those that name an earlier

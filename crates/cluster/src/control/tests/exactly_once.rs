@@ -152,6 +152,31 @@ fn the_leader_claims_a_worker_before_it_writes_there_and_creates_after_the_first
     }
 }
 
+#[test]
+fn a_worker_that_keeps_the_stamp_of_a_former_leader_does_not_take_the_workload() {
+    let marked = json!({"sluice.dev/execution": "ExactlyOnce", "sluice.dev/term": "9"});
+    let mut control = manager("Confirmed", nominated("1021", marked));
+    let (mut clone, mut copy) = copies();
+    for object in [&mut clone, &mut copy] {
+        object["metadata"]["annotations"]["sluice.dev/lease"] = json!("0/8");
+    }
+    clone["status"] = json!({});
+    connect(&mut control, vec![clone.clone()], vec![copy.clone()]);
+    open(&mut control);
+    let step = control.decide(NOW);
+    let listed = |object: &Value| json!({"metadata": {"resourceVersion": "63"}, "items": [object]});
+    for order in step.orders.iter().filter(|one| one.ticket.purpose == Purpose::Settle) {
+        let is_job = matches!(order.ticket.target.subject, Subject::Job(_));
+        let found = listed(if is_job { &copy } else { &clone });
+        control.answered(&order.ticket, WriteOutcome::done(found), NOW);
+    }
+    let step = control.decide(NOW);
+    assert_eq!(on_east(&step), ["east stamp"]);
+    clone["metadata"]["resourceVersion"] = json!("80");
+    done(&mut control, &step, "stamp", clone, NOW);
+    assert_eq!(on_east(&control.decide(NOW)), ["east job-delete"], "it is not stamped again");
+}
+
 fn marked_workload() -> Value {
     let mut workload = hub_workload();
     workload["metadata"]["annotations"] = json!({"sluice.dev/execution": "ExactlyOnce"});
