@@ -51,6 +51,7 @@ mod lookups;
 mod loss_clock;
 mod lost_answers;
 mod managed_quotas;
+mod lost_copies;
 mod measured;
 mod mirrored_kinds;
 mod name_holders;

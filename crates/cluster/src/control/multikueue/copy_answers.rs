@@ -6,6 +6,8 @@ use crds::{
     names::{annotations::LEASE_STAMP, gates::MULTI_KUEUE, reasons::NAME_TAKEN},
     v1beta2::Workload,
 };
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use kube::Resource;
 use runtime::{api_object::ApiObject, watch::Key, writer::WriteOutcome};
@@ -17,7 +19,7 @@ use super::{
     refused_writes::{CopyRefusal, RefusedScope},
     sent_copies::{CreatedObject, SentCopies},
     slice_heirs::SliceHeirs,
-    view::expected_spec,
+    view::{expected_spec, same_spec},
     worker::Worker,
     worker_writes::priority_fields,
 };
@@ -30,7 +32,7 @@ use crate::control::{
         Purpose, REMOVAL_SHOWN_WITHIN, Subject, Ticket, after, decode, decode_job, listed_object,
     },
     timers::Reevaluation,
-    workloads::Workloads,
+    workloads::{TrackedWorkload, Workloads},
 };
 
 /// Creates that met an existing object, with a consistent read after each that found none of ours, until it counts as foreign:
@@ -39,6 +41,9 @@ const CONFLICTS_UNTIL_TAKEN: u32 = 4;
 
 /// Why a change counts as refused that was answered without an error.
 const KEPT: &str = "it was accepted, and the former value is kept";
+
+/// Why a worker does not take a clone that it was given and has stored as another one.
+const CHANGED: &str = "the worker changes the spec of the clone that it is given";
 
 /// The write of a copy on `worker` that is answered.
 pub(super) struct CopyAnswer<'a> {
@@ -83,6 +88,7 @@ impl CopyAnswer<'_> {
                     Purpose::OpenCloneGate => self.gate_kept(workload, object, ctx),
                     Purpose::Priority => self.priority_kept(workload, object, ctx),
                     Purpose::Stamp => self.stamp_kept(workload, object, ctx),
+                    Purpose::CloneCreate => self.clone_changed(workload, object, inputs, ctx.now),
                     _ => {}
                 }
             }
@@ -254,6 +260,27 @@ impl CopyAnswer<'_> {
         let clone: Option<Workload> = answer.and_then(decode);
         if clone.is_some_and(|clone| clone.status.open_gate(MULTI_KUEUE).is_none()) {
             self.opening_refused(workload, KEPT, ctx);
+        }
+    }
+
+    /// A webhook of the worker may change what it is given. Such a clone would be removed and created again and again.
+    fn clone_changed(
+        &mut self,
+        workload: &Key,
+        answer: Option<&ApiObject>,
+        inputs: &DispatchInputs<'_>,
+        now: Timestamp,
+    ) {
+        let record = inputs.workloads.get(workload).map(TrackedWorkload::object);
+        // What the Workload asks for may have changed since the create was sent.
+        let is_present = |hub: &&Arc<Workload>| {
+            let generation = hub.metadata.generation;
+            self.sent.is_some_and(|sent| sent.is_clone_of(self.worker.id, generation))
+        };
+        let expected = record.filter(is_present).and_then(|hub| expected_spec(hub));
+        let clone: Option<Workload> = answer.and_then(decode);
+        if clone.zip(expected).is_some_and(|(clone, expected)| !same_spec(&clone, &expected)) {
+            self.refuse(workload, (CHANGED.to_owned(), RefusedScope::Shape), now);
         }
     }
 

@@ -3,6 +3,8 @@
 use ::jobs::JobObject;
 use crds::v1beta2::Workload;
 
+use jiff::Timestamp;
+
 use super::{
     evaluated_workload::EvaluatedWorkload,
     held_members::is_held,
@@ -18,6 +20,8 @@ pub(super) struct WorkerCopies<'e> {
     pub(super) workload: EvaluatedWorkload<'e>,
     pub(super) worker: &'e Worker,
     pub(super) sent: &'e mut SentCopies,
+    /// Until when the worker gets no copy in a race, as one that has removed or changed others.
+    pub(super) paused_until: Option<Timestamp>,
     pub(super) ctx: &'e mut Context,
 }
 
@@ -34,6 +38,7 @@ impl WorkerCopies<'_> {
             && worker_writes::create_clone(self.worker, clone, (flavors, mark), self.ctx)
         {
             self.sent.created(object, epoch, self.ctx.now);
+            self.sent.clone_created(self.worker.id, gated.metadata.generation);
             self.sent.any = true;
         }
     }
@@ -84,7 +89,9 @@ impl WorkerCopies<'_> {
 
     /// Whether an object may be created now. What vanished after its create is created again after a pause.
     fn may_create(&mut self, object: &CreatedObject) -> bool {
-        let not_before = self.sent.create_not_before(object);
+        let races = self.workload.config.dispatcher.races();
+        let pauses = [self.sent.create_not_before(object), self.paused_until.filter(|_| races)];
+        let not_before = pauses.into_iter().flatten().max();
         let Some(later) = not_before.filter(|at| *at > self.ctx.now) else {
             return true;
         };

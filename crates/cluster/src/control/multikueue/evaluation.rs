@@ -53,6 +53,12 @@ const NOT_STARTED: &str = "the job was admitted there and not started in time";
 
 /// See the module.
 pub(super) struct DispatchEvaluation<'a> {
+/// Why a cluster is left out that removes copies again and again.
+const REMOVED: &str = "it has removed the copy of the workload again";
+
+/// Why a cluster is left out that changes copies again and again.
+const CHANGED: &str = "its copy differs from the workload again";
+
     pub(super) workload: EvaluatedWorkload<'a>,
     pub(super) leases: LeasedDispatch<'a>,
     pub(super) state: &'a mut DispatchState,
@@ -328,7 +334,9 @@ impl<'a> DispatchEvaluation<'a> {
     fn copies_on(&mut self, cluster: ClusterId) -> Option<WorkerCopies<'_>> {
         let worker = self.worker(cluster)?;
         let Self { workload, state, ctx, .. } = self;
-        Some(WorkerCopies { workload: *workload, worker, sent: &mut state.sent, ctx })
+        let paused_until = state.lost_copies.paused_until(cluster);
+        let sent = &mut state.sent;
+        Some(WorkerCopies { workload: *workload, worker, sent, paused_until, ctx })
     }
 
     fn create_clone(&mut self, cluster: ClusterId) -> Option<()> {
@@ -396,16 +404,15 @@ impl<'a> DispatchEvaluation<'a> {
             }
             RetryReason::RemoteLost => self.announce_left_behind(),
             // These do not speak against the cluster, so it may be chosen again at once.
-            RetryReason::RemoteMissing
-            | RetryReason::Drained(_)
-            | RetryReason::OutOfSync(_)
-            | RetryReason::NoClusterRecorded => {}
+            RetryReason::Drained(_) | RetryReason::NoClusterRecorded => {}
         }
         let fleet = &*self.fleet;
         let message = retry.message(|cluster| fleet.name(cluster));
         Transition::CheckRetry(CheckRetry { message, evicted })
     }
 
+            RetryReason::RemoteMissing => self.copy_lost(REMOVED),
+            RetryReason::OutOfSync(_) => self.copy_lost(CHANGED),
     /// The worker that evicted the Workload, and its reason. One that refused it, or holds it no longer, has evicted nothing.
     fn evicted_on_worker(&self, retry: RetryReason) -> Option<(Box<str>, String)> {
         let RetryReason::EvictedOnWorker(cluster) = retry else { return None };
@@ -417,6 +424,21 @@ impl<'a> DispatchEvaluation<'a> {
     fn unreserve(&mut self, cluster: ClusterId, why: Box<str>) -> DispatchEffect {
         let record = self.workload.record();
         // The clone that holds the reason may be gone before the end of the reservation is written. The first reason counts.
+    /// The recorded cluster has removed or changed its copy. That speaks against it when it happens again.
+    fn copy_lost(&mut self, why: &str) {
+        let Some(record) = self.workload.record() else {
+            return;
+        };
+        let name = record.object().status.cluster_name.as_deref();
+        let cluster = name.and_then(|name| self.registry.fleet().find(name));
+        let epoch = index::epoch(record.object());
+        if let Some(cluster) = cluster
+            && self.state.lost_copies.lost(cluster, epoch, self.ctx.now)
+        {
+            self.refused_clusters().exclude_for(cluster, RefusedScope::Shape, why.into());
+        }
+    }
+
         if let Some(message) = record.and_then(|one| one.transitions().unreserve()) {
             return DispatchEffect::Unreserve(message.to_owned());
         }

@@ -20,7 +20,7 @@
 //! | `preemption_gates`, `clone_gate` | preemption gates of clones: which a clone is created with, and their opening |
 //! | `queued_moves` | work that waits for the queues of workers, and moves to a worker with room |
 //! | `set_siblings`, `slice_heirs` | the other replicas of a set, and other slices of an elastic job, which share its copy |
-//! | `state`, `sent_copies`, `race_state` | what is remembered of a Workload's dispatch |
+//! | `state`, `sent_copies`, `lost_copies`, `race_state` | what is remembered of a Workload's dispatch |
 //! | `view` | the input of the state machine |
 //! | `worker_writes`, `copy_sizes`, `push_sizes` | creates and deletes of copies; sizes that copies do not have yet |
 //! | `status_sync`, `open_jobs`, `adopted_result` | when a copy's status is written to the hub's job; Events about ends that are missing or adopted |
@@ -56,6 +56,7 @@ mod label_keys;
 mod lease_state;
 mod name_holders;
 mod name_wait;
+mod lost_copies;
 mod naming;
 mod nominations;
 mod open_jobs;
@@ -348,7 +349,7 @@ impl MultiKueueDispatch {
             self.workers.iter_mut().for_each(|(_, worker)| worker.refused.forget(key));
         } else if change.releases_quota() {
             // The release waited for the withdrawal, so nothing of the Workload is on any worker.
-            self.states.insert(key.clone(), DispatchState::fresh(now));
+            self.state_mut(key, now).restarted(now);
         } else {
             self.state_mut(key, now);
         }
@@ -356,7 +357,7 @@ impl MultiKueueDispatch {
 
     /// The engine reserved quota: copies are made from scratch.
     pub(crate) fn reserved(&mut self, key: &Key, now: Timestamp) {
-        self.states.insert(key.clone(), DispatchState::fresh(now));
+        self.state_mut(key, now).restarted(now);
     }
 
     /// The reservation was decided on an old version, or may not be written: a former leader may have reserved and created.

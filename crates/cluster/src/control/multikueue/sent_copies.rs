@@ -33,6 +33,8 @@ pub(super) struct SentCopies {
     /// A create may have been sent under the present epoch.
     pub(super) any: bool,
     creates: BTreeMap<CreatedObject, SentCreates>,
+    /// The generation of the Workload that the last clone was created from, by cluster.
+    generations: BTreeMap<ClusterId, Option<i64>>,
     /// The fields of the last change that was sent for each object.
     changes: BTreeMap<CreatedObject, Value>,
 }
@@ -49,6 +51,16 @@ impl SentCopies {
     pub(super) fn created(&mut self, object: CreatedObject, epoch: u64, now: Timestamp) {
         let times = self.creates.get(&object).map_or(0, |one| one.times).saturating_add(1);
         self.creates.insert(object, SentCreates { times, last: now, epoch });
+    }
+
+    /// Records that a clone is created from this generation of the Workload.
+    pub(super) fn clone_created(&mut self, cluster: ClusterId, generation: Option<i64>) {
+        self.generations.insert(cluster, generation);
+    }
+
+    /// Whether the last clone on a cluster was created from this generation of the Workload.
+    pub(super) fn is_clone_of(&self, cluster: ClusterId, generation: Option<i64>) -> bool {
+        self.generations.get(&cluster) == Some(&generation)
     }
 
     /// Records that a change of an object is sent.

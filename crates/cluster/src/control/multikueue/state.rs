@@ -8,6 +8,7 @@ use engine::ids::ClusterId;
 use jiff::{SignedDuration, Timestamp};
 
 use super::{
+    lost_copies::LostCopies,
     name_wait::{NEWER_COPY_GRACE, NameWait},
     race_state::RaceState,
     sent_copies::SentCopies,
@@ -43,6 +44,7 @@ pub(super) struct DispatchState {
     /// Nothing of the Workload runs on any worker.
     pub(super) withdrawn: bool,
     pub(super) race: RaceState,
+    pub(super) lost_copies: LostCopies,
     /// When the status of its job was copied to the hub.
     pub(super) throttle: StatusSyncThrottle,
     /// Since when it is nominated, as far as this process knows.
@@ -83,12 +85,19 @@ impl DispatchState {
             race: RaceState::default(),
             throttle: StatusSyncThrottle::default(),
             nominated_at: now,
+            lost_copies: LostCopies::default(),
         }
     }
 
     /// Until when a copy of a higher epoch may be that of a Workload which is observed late. `newer` says whether there is one.
     pub(super) fn newer_copy_until(&mut self, newer: bool, now: Timestamp) -> Option<Timestamp> {
         let since = lasting_since(&mut self.newer_copy_since, newer, now);
+    /// Of the same Workload, which gets or gives back quota now.
+    pub(super) fn restarted(&mut self, now: Timestamp) {
+        let lost_copies = std::mem::take(&mut self.lost_copies);
+        *self = Self { lost_copies, ..Self::fresh(now) };
+    }
+
         since.map(|since| after(since, NEWER_COPY_GRACE))
     }
 
@@ -109,3 +118,4 @@ impl DispatchState {
         self.throttle.clock_jumped(by);
     }
 }
+        self.lost_copies.clock_jumped(by);

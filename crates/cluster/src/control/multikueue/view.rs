@@ -372,7 +372,7 @@ fn has_stale_priority(
 
 /// Whether a clone asks for what the hub's Workload asks for. Preemption gates are the manager's to change and no difference. A
 /// priority and a smaller size are written to the clone.
-fn same_spec(clone: &Workload, expected: &WorkloadSpec) -> bool {
+pub(super) fn same_spec(clone: &Workload, expected: &WorkloadSpec) -> bool {
     let active = |spec: &WorkloadSpec| spec.active.unwrap_or(true);
     let same_pods = clone.spec.pod_sets == expected.pod_sets
         || shrunk_pod_sets(clone, &expected.pod_sets).is_some();
