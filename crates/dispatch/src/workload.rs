@@ -21,6 +21,7 @@ mod adoption;
 mod assigned;
 mod dispatch_step;
 mod dispatch_view;
+mod disputes;
 mod moved;
 mod nomination;
 mod observed;
@@ -30,6 +31,7 @@ mod takeover;
 mod withdrawal;
 
 pub use dispatch_step::{DispatchStep, RetryReason};
+pub use disputes::blocking_clusters;
 pub use moved::MoveProgress;
 pub use observed::{
     DispatchCheckState, DispatchTimeouts, LocalJob, LocalWorkload, RemoteConnection, RemoteCopy,
@@ -75,7 +77,7 @@ pub fn decide(
     if hub.evicted {
         return withdrawal::withdraw(view);
     }
-    if let Some(step) = supersede(view) {
+    if let Some(step) = disputes::supersede(view) {
         return vec![step];
     }
     let mut steps = push_priorities(view);
@@ -155,19 +157,6 @@ fn push_sizes(view: &DispatchView<'_>) -> Vec<DispatchStep> {
             || jobs.any(|job| job.stale_size && view.carries(job.epoch, job.history))
     });
     stale.map(|copy| DispatchStep::PushSize(copy.cluster)).collect()
-}
-
-/// Once a person has confirmed the removal of copies that the hub does not know, the epoch rises above theirs. Then they
-/// are copies of an earlier epoch, also after a restart.
-fn supersede(view: &DispatchView<'_>) -> Option<DispatchStep> {
-    let hub = view.hub;
-    let confirmed = view.copies.iter().any(|copy| {
-        let reaches = copy.newest_epoch() >= Some(hub.epoch);
-        copy.cleanup_confirmed && reaches && view.is_unexplained(copy)
-    });
-    // With a recorded cluster the epoch would void the copy there; it rises with the next eviction.
-    let raises = confirmed && hub.check == DispatchCheckState::Pending;
-    raises.then(|| view.raise_epoch())
 }
 
 #[cfg(test)]

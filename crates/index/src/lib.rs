@@ -47,7 +47,7 @@ mod variant_rules;
 mod workload;
 
 pub use crate::active_condition::QueueActiveCondition;
-pub use crate::capacity_report::{capacity_report, job_gvk};
+pub use crate::capacity_report::{OversizedReport, capacity_report, job_gvk};
 pub use crate::cluster_queue::has_usage_based_admission;
 pub use crate::config::{AdmissionMode, IndexConfig, InputRetention, ResourceTransformation};
 pub use crate::epoch::epoch;

@@ -58,11 +58,12 @@ impl RemoteIdentity<'_> {
     }
 }
 
-/// Epoch of an object; 1 without the annotation.
+/// Epoch of an object; 1 without the annotation. A text that is no number of a hub is above all of them.
 #[must_use]
 pub fn epoch(metadata: &ObjectMeta) -> u64 {
     let annotations = metadata.annotations.as_ref();
-    annotations.and_then(|all| all.get(EPOCH)).and_then(|text| text.parse().ok()).unwrap_or(1)
+    let text = annotations.and_then(|all| all.get(EPOCH));
+    text.map_or(1, |text| text.parse().unwrap_or(u64::MAX))
 }
 
 /// The clone of an admitted Workload, with the admitted counts.

@@ -126,9 +126,10 @@ impl<'a> DispatchView<'a> {
         (!self.hub.exactly_once).then(|| self.lost_at(since))
     }
 
-    /// The next epoch: above that of the hub, and above that of every copy that was observed.
+    /// The next epoch: above that of the hub, and above that of every copy that was observed and is believed.
     pub(super) fn raise_epoch(&self) -> DispatchStep {
-        let observed = self.copies.iter().filter_map(RemoteCopy::newest_epoch).max();
+        let observed =
+            self.copies.iter().filter_map(|copy| copy.newest_believed_epoch(self.hub.epoch)).max();
         let highest = self.hub.epoch.max(self.hub.highest_epoch).max(observed.unwrap_or(0));
         DispatchStep::RaiseEpoch(highest.saturating_add(1))
     }

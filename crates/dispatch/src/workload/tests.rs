@@ -1128,6 +1128,42 @@ fn after_a_confirmation_the_epoch_rises_above_every_copy_and_then_they_are_remov
     ]);
 }
 
+#[test]
+fn hostile_worker_an_epoch_far_above_the_hubs_is_disputed_and_uses_up_no_numbers() {
+    let most = u64::MAX;
+    let forged = format!("a live clone={most} job={most}");
+    let confirmed = format!("{forged} confirmed");
+    let lost = format!("a lost=-99 clone={most}");
+    check(&[
+        (99, "quota nominated=b", &[&forged, "b live"], &[]),
+        // The next epoch is that after the hub's own, and the removal does not wait for it.
+        (1, "quota evicted recorded=b", &[&lost, "b live"], &["raise-epoch 2"]),
+        (1, "quota", &[&confirmed], &["delete-job a"]),
+        (1, "quota epoch=7", &["a live clone=65543 confirmed"], &["raise-epoch 65544"]),
+        (1, "quota epoch=7", &["a live clone=65544 confirmed"], &["delete-clone a"]),
+        (1, "quota epoch=7", &["a live clone=65544 job=9 confirmed"], &["raise-epoch 10"]),
+    ]);
+}
+
+#[test]
+fn the_clusters_with_disputed_copies_are_named_while_a_workload_waits_for_them() {
+    for (hub, copies, expected) in [
+        ("quota", ["a live clone=2", "b live"], vec![0]),
+        ("quota nominated=b", ["a live clone=1 unknown", "b live job=3"], vec![0, 1]),
+        ("quota", ["a live clone=2 confirmed", "b lost=0 clone=2"], vec![]),
+        ("quota ready recorded=b", ["a live clone=2", "b live clone=1"], vec![]),
+        ("quota awaits-checks", ["a live clone=2", "b live"], vec![]),
+        ("quota newer-until=101", ["a live clone=2", "b live"], vec![]),
+        ("quota evicted", ["a live clone=2", "b live"], vec![]),
+        ("", ["a live clone=2", "b live"], vec![]),
+    ] {
+        let copies = copies.map(copy);
+        let blocking = blocking_clusters(&self::hub(hub), &copies, &SETTINGS, Time(100));
+        let blocking: Vec<usize> = blocking.iter().map(|one| one.index()).collect();
+        assert_eq!(blocking, expected, "{hub}");
+    }
+}
+
 /// An API server that answers and never completes a list is not reached.
 #[test]
 fn a_cluster_that_is_never_listed_is_lost_like_one_without_a_connection() {
@@ -1242,6 +1278,13 @@ fn a_leader_stamps_what_its_predecessor_created_and_takes_back_what_was_fenced()
             &["a live open clone=1 former-stamp job=1"],
             &["stamp a", "wait-until 50"],
         ),
+        // A worker that keeps the former stamp does not take the Workload.
+        (
+            1,
+            "quota nominated=a once",
+            &["a live open api-refused=no clone=1 former-stamp job=1"],
+            &["delete-job a"],
+        ),
         (
             1,
             "quota nominated=a once former",
@@ -1278,13 +1321,6 @@ fn work_goes_on_where_it_is_recorded_whatever_its_check_says() {
         (1, "epoch=1 quota started recorded=a awaits-checks", running, &[]),
         (1, "epoch=1 quota started recorded=a", &["a live clone=1 job=1 synced"], &[]),
         (1, "epoch=1 quota started recorded=a", &["a live"], &[GONE]),
-        // A worker that keeps the former stamp does not take the Workload.
-        (
-            1,
-            "quota nominated=a once",
-            &["a live open api-refused=no clone=1 former-stamp job=1"],
-            &["delete-job a"],
-        ),
         (1, "epoch=1 quota started recorded=a", &["a lost=0 clone=1 job=1"], &["wait-until 100"]),
         // A later slice gets a clone of its own where its predecessor runs.
         (

@@ -145,10 +145,14 @@ impl RemoteCopy {
     }
 
     /// The highest epoch of clone and jobs.
-    #[must_use]
-    pub fn newest_epoch(&self) -> Option<u64> {
+    pub(super) fn newest_epoch(&self) -> Option<u64> {
+        self.epochs().max()
+    }
+
+    /// The epochs of clone and jobs.
+    pub(super) fn epochs(&self) -> impl Iterator<Item = u64> {
         let jobs = self.jobs.iter().map(|job| job.epoch);
-        jobs.chain(self.clone.as_ref().map(|clone| clone.epoch)).max()
+        jobs.chain(self.clone.as_ref().map(|clone| clone.epoch))
     }
 
     /// Whether clone or job are of a history that the hub does not know.

@@ -153,7 +153,8 @@ impl<'a> DispatchEvaluation<'a> {
         let since = lasting_since(&mut self.state.end_awaited_since, ends, now);
         hub.end_awaited_since = since.map(engine_time);
         hub.newer_copy_until = self.newer_copy_until(hub, copies);
-        let highest = copies.iter().filter_map(RemoteCopy::newest_epoch).max().unwrap_or(0);
+        let epochs = copies.iter().filter_map(|copy| copy.newest_believed_epoch(hub.epoch));
+        let highest = epochs.max().unwrap_or(0);
         self.state.highest_epoch = self.state.highest_epoch.max(highest);
     }
 
@@ -186,7 +187,8 @@ impl<'a> DispatchEvaluation<'a> {
 
     /// Until when a copy of a higher epoch may be that of a Workload which this process observes late.
     fn newer_copy_until(&mut self, hub: &LocalWorkload, copies: &[RemoteCopy]) -> Option<Time> {
-        let newer = copies.iter().any(|copy| copy.newest_epoch() > Some(hub.epoch));
+        let is_newer = |copy: &RemoteCopy| copy.newest_believed_epoch(hub.epoch) > Some(hub.epoch);
+        let newer = copies.iter().any(is_newer);
         let known = self.workload.record().is_some();
         self.state.newer_copy_until(newer && known, self.ctx.now).map(engine_time)
     }

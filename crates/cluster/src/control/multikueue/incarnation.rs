@@ -52,13 +52,22 @@ pub(super) struct IncarnationRecord {
     present: Option<HubIncarnation>,
     /// A copy proves that the hub went back, and the incarnation has not risen yet.
     went_back: bool,
+    /// The incarnation has risen for such a copy since this process began.
+    has_risen: bool,
 }
 
 impl IncarnationRecord {
     /// The record in the manager's namespace, which was not read yet.
     pub(super) fn new(namespace: &str) -> Self {
         let key = Key { namespace: Some(namespace.into()), name: INCARNATION_CONFIG_MAP.into() };
-        Self { key, listed: false, observed: None, present: None, went_back: false }
+        Self {
+            key,
+            listed: false,
+            observed: None,
+            present: None,
+            went_back: false,
+            has_risen: false,
+        }
     }
 
     /// The incarnation; `None` before this leader may do anything on a worker.
@@ -66,9 +75,11 @@ impl IncarnationRecord {
         self.present.as_ref()
     }
 
-    /// A copy proves that the hub went back: the incarnation rises.
+    /// A copy proves that the hub went back: the incarnation rises, once. A cluster that is restored gets another leader, and a worker
+    /// that writes such stamps again and again would push the accepted incarnations out of the record. What is newer is disputed
+    /// all the same.
     pub(super) fn hub_went_back(&mut self) {
-        if !self.went_back && self.present.is_some() {
+        if !self.went_back && !self.has_risen && self.present.is_some() {
             tracing::error!("a copy is newer than this cluster, which was restored from a backup");
             self.went_back = true;
         }
@@ -132,7 +143,7 @@ impl IncarnationRecord {
                 };
                 self.observed = Some(Tracked::new(object));
                 self.present = self.observed.as_ref().and_then(read);
-                self.went_back = false;
+                self.has_risen |= std::mem::take(&mut self.went_back);
                 self.present.is_some()
             }
             // Only the watch may report the deletion; until then it is created again.

@@ -17,7 +17,7 @@ use crds::{
 };
 use dispatch::{CopyStamp, ListedCopy};
 use engine::ids::ClusterId;
-use index::status::find;
+use index::{OversizedReport, status::find};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use runtime::watch::{Change, Key};
@@ -65,6 +65,8 @@ pub(super) struct Worker {
     pub(super) refused: RefusedWrites,
     pub(super) breaker: Breaker,
     capacity: Option<Tracked<ClusterCapacity>>,
+    /// Why the last report is not read.
+    pub(super) unread_report: Option<OversizedReport>,
     /// The worker does not keep the entries of managers: its CRD is of an earlier version.
     pub(super) drops_entries: bool,
     /// When a heartbeat of the report was first observed.
@@ -90,6 +92,7 @@ impl Worker {
             refused: RefusedWrites::new(),
             breaker: Breaker::default(),
             capacity: None,
+            unread_report: None,
             heartbeat: None,
             drops_entries: false,
             report_copy: ReportCopy::default(),
@@ -166,6 +169,7 @@ impl Worker {
             // What was free before may be taken now.
             (self.capacity, self.heartbeat) = (None, None);
             self.drops_entries = false;
+            self.unread_report = None;
         }
         self.connection = connection;
         changed

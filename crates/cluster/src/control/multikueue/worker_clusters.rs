@@ -389,6 +389,10 @@ impl WorkerClusters {
         let breaker = &worker.breaker;
         let asks = breaker.is_tripped() && !breaker.is_confirmed(annotated) && *active;
         let message = if asks { worker.breaker.message(message) } else { message.clone() };
+        let message = match &worker.unread_report {
+            Some(why) => format!("{message}; its capacity report is not read: {why}"),
+            None => message,
+        };
         Some(ActiveCondition { status: *active, reason, message })
     }
 
@@ -501,10 +505,16 @@ impl WorkerClusters {
         worker.report_copy.mark_stale();
         let report = worker.capacity().map(|tracked| tracked.object());
         let object_exists = report.is_some();
-        // A report without a protocol does not count (docs/reference/dispatch.md §2).
+        // A report without a protocol does not count, nor does one that lists too much
+        // (docs/reference/dispatch.md §2).
         let report = report.filter(|one| one.status.protocol > 0);
+        let read = report.map(|capacity| index::capacity_report(scheduler.names_mut(), capacity));
+        let (report, unread) = match read.transpose() {
+            Ok(report) => (report, None),
+            Err(oversized) => (None, Some(oversized)),
+        };
+        worker.unread_report = unread;
         fleet.set_report_awaited(worker.id, object_exists && report.is_none());
-        let report = report.map(|capacity| index::capacity_report(scheduler.names_mut(), capacity));
         fleet.set_report(worker.id, report);
         ctx.agenda.now(Reevaluation::LabelKeysOf(name.into()));
         ctx.agenda.now(Reevaluation::Cluster(name.into()));

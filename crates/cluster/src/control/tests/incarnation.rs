@@ -258,6 +258,31 @@ fn a_person_accepts_the_copies_of_an_earlier_incarnation() {
     let mut control = hub(&[hub_workload()]);
     let accepted = vec![AcceptedIncarnation { id: 6, shared: None }];
     let multikueue = control.dispatching.multikueue.as_mut().expect("it dispatches");
+#[test]
+fn hostile_worker_forged_stamps_raise_the_incarnation_once() {
+    let data = json!({"incarnation": "7", "term": "8", "uid": "u-1"});
+    let forged = |incarnation: &'static str| {
+        [
+            ("sluice.dev/incarnation", incarnation),
+            ("sluice.dev/term", "1"),
+            ("sluice.dev/hub-version", "99999"),
+        ]
+    };
+    let (mut control, step) = beginning(vec![json!(record("100", &data))], &forged("7"), 900);
+    done(&mut control, &step, "incarnation", json!(record("101", &written(&step))), NOW);
+    let step = control.decide(NOW + 950.seconds());
+    let raised = written(&step);
+    assert_eq!(raised["incarnation"], "950");
+    done(&mut control, &step, "incarnation", json!(record("103", &raised)), NOW);
+    let (clone, copy) = stamped(&forged("950"));
+    control.observe(dispatched::linked(false), NOW);
+    connect(&mut control, vec![clone], vec![copy]);
+    let step = control.decide(NOW + 951.seconds());
+    let writes = step.orders.iter().filter(|one| one.ticket.purpose == Purpose::Incarnation);
+    assert_eq!((writes.count(), on_east(&step)), (0, vec![]));
+    assert!(asks(&control), "a person decides about it");
+}
+
     multikueue.set_incarnation(dispatch::HubIncarnation { accepted, ..incarnation() });
     let (clone, copy) = stamped(&[("sluice.dev/incarnation", "6")]);
     connect(&mut control, vec![clone], vec![copy]);
