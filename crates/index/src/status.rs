@@ -35,7 +35,7 @@ pub use self::{
     admitted_on_cluster::{admitted_on, admitted_on_cluster},
     check_states::{
         REJECTED, RETRY, checks_in_state, lists_checks, retry_at, with_check_rejected,
-        with_check_retry, with_check_state, with_checks, with_ready_message,
+        with_check_retry, with_check_state, with_checks, with_pending_message, with_ready_message,
     },
     condition::{find, find_true, set},
     deactivation::{

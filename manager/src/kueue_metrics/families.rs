@@ -170,7 +170,7 @@ pub(super) static EVICTED_ON_WORKER: Family = Family {
 
 /// Families of workers, under the prefix `sluice`.
 pub(super) static WORKERS: &[&Family] =
-    &[&WORKER_ACTIVE, &WORKER_REPORTED, &REBALANCED, &DISPATCH_TIME];
+    &[&WORKER_ACTIVE, &WORKER_REPORTED, &WORKER_DISPUTES, &REBALANCED, &DISPATCH_TIME];
 
 /// Families of integrations, under the prefix `sluice`.
 pub(super) static INTEGRATIONS: &[&Family] = &[&INTEGRATION_UNAVAILABLE];
@@ -205,6 +205,14 @@ pub(super) static WORKER_ACTIVE: Family = Family {
     family_type: Gauge,
     labels: &["cluster"],
     help: "1 if the MultiKueueCluster is Active, 0 if it is not",
+};
+
+/// Copies that a person is asked about.
+pub(super) static WORKER_DISPUTES: Family = Family {
+    name: "worker_disputed_workloads",
+    family_type: Gauge,
+    labels: &["cluster"],
+    help: "Workloads with copies on the worker that stay until their deletion is confirmed",
 };
 
 /// Heartbeats of capacity reports.

@@ -149,6 +149,9 @@ impl Recording<'_> {
                 let seconds = at.as_millisecond() as f64 / 1000.0;
                 self.series.set(&f::WORKER_REPORTED, vec![cluster], seconds);
             }
+            WorkerMeasurement::Disputes { cluster, workloads } => {
+                self.series.set(&f::WORKER_DISPUTES, vec![cluster], workloads as f64);
+            }
             // What was dispatched there stays counted with its ClusterQueue.
             WorkerMeasurement::Gone(cluster) => {
                 f::WORKERS

@@ -735,6 +735,7 @@ fn a_worker_has_series_until_it_is_gone() {
         queue(1),
         Measurement::Worker(WorkerMeasurement::Active { cluster: cluster(), active: true }),
         Measurement::Worker(WorkerMeasurement::Reported { cluster: cluster(), at }),
+        Measurement::Worker(WorkerMeasurement::Disputes { cluster: cluster(), workloads: 3 }),
         Measurement::Worker(WorkerMeasurement::Dispatched(WorkerLabels {
             cluster_queue: "a".into(),
             cluster: cluster(),
@@ -752,6 +753,7 @@ fn a_worker_has_series_until_it_is_gone() {
         r#"sluice_dispatch_duration_seconds_bucket{le="0.04",cluster_queue="a",replica_role="standalone"} 1"#,
         r#"sluice_rebalanced_workloads_total{cluster_queue="a",cluster="east",replica_role="standalone"} 1.0"#,
         r#"sluice_worker_active{cluster="east",replica_role="standalone"} 1.0"#,
+        r#"sluice_worker_disputed_workloads{cluster="east",replica_role="standalone"} 3.0"#,
         r#"sluice_worker_report_timestamp_seconds{cluster="east",replica_role="standalone"} 1767225600.5"#,
     ] {
         assert!(body.lines().any(|one| one == line), "{line} in {body}");

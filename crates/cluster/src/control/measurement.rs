@@ -109,6 +109,13 @@ pub enum WorkerMeasurement {
         /// When the manager observed it.
         at: Timestamp,
     },
+    /// Workloads with copies that stay until a person has confirmed their deletion.
+    Disputes {
+        /// The MultiKueueCluster.
+        cluster: String,
+        /// How many.
+        workloads: usize,
+    },
     /// A MultiKueueCluster is gone.
     Gone(String),
 }

@@ -71,13 +71,23 @@ pub fn with_check_retry(
 
 /// Sets the message of a check that is Ready, and nothing else.
 #[must_use]
-pub fn with_ready_message(
+pub fn with_ready_message(status: WorkloadStatus, check: &str, message: &str) -> WorkloadStatus {
+    with_message(status, (check, READY), message)
+}
+
+/// Sets the message of a check that is Pending, and nothing else.
+#[must_use]
+pub fn with_pending_message(status: WorkloadStatus, check: &str, message: &str) -> WorkloadStatus {
+    with_message(status, (check, PENDING), message)
+}
+
+fn with_message(
     mut status: WorkloadStatus,
-    check: &str,
+    (check, state): (&str, &str),
     message: &str,
 ) -> WorkloadStatus {
     let mut checks = status.admission_checks.iter_mut();
-    if let Some(one) = checks.find(|one| one.name == check && one.state == READY) {
+    if let Some(one) = checks.find(|one| one.name == check && one.state == state) {
         one.message = for_condition(message).into_owned();
     }
     status

@@ -81,6 +81,11 @@ impl Breaker {
         is_orphan || was_disputed() && !is_departed()
     }
 
+    /// Workloads with copies that a person is asked about.
+    pub(super) fn n_asked(&self) -> usize {
+        if self.tripped { self.n_unknown() } else { 0 }
+    }
+
     /// Unknown and disputed copies at the last comparison.
     fn n_unknown(&self) -> usize {
         self.found.orphans.len() + self.found.disputed.len()

@@ -60,6 +60,12 @@ impl<'a> EvaluatedWorkload<'a> {
         self.scheduler.multikueue_config(&admission.cluster_queue)
     }
 
+    /// The message of a check, as the Workload shows it.
+    pub(super) fn shown_message(self, check: Option<&str>) -> Option<&'a str> {
+        let mut checks = self.record()?.object().status.admission_checks.iter();
+        checks.find(|one| Some(one.name.as_str()) == check).map(|one| one.message.as_str())
+    }
+
     /// The hub's jobs of the Workload.
     pub(super) fn hub_jobs(self) -> Vec<HubJob<'a>> {
         jobs_of(self.key, self.workloads, self.jobs)

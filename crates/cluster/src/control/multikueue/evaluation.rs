@@ -8,7 +8,7 @@ use dispatch::{
     Fleet,
     workload::{
         self as dispatch_workload, DispatchStep, DispatchTimeouts, LocalWorkload, RemoteCopy,
-        RetryReason,
+        RetryReason, blocking_clusters,
     },
 };
 use engine::{Time, ids::ClusterId};
@@ -19,6 +19,7 @@ use super::{
     copy_views::CopyViews,
     create_copies::WorkerCopies,
     dispatch_effect::DispatchEffect,
+    disputed_copies::disputed_message,
     evaluated_workload::EvaluatedWorkload,
     exactly_once::LeasedDispatch,
     job_statuses::{clear_active_pods, sync_status},
@@ -51,14 +52,14 @@ const NO_CLUSTER: &str = "no worker cluster has room since the other admission c
 /// Why a cluster is left out that admitted a Workload and did not start it.
 const NOT_STARTED: &str = "the job was admitted there and not started in time";
 
-/// See the module.
-pub(super) struct DispatchEvaluation<'a> {
 /// Why a cluster is left out that removes copies again and again.
 const REMOVED: &str = "it has removed the copy of the workload again";
 
 /// Why a cluster is left out that changes copies again and again.
 const CHANGED: &str = "its copy differs from the workload again";
 
+/// See the module.
+pub(super) struct DispatchEvaluation<'a> {
     pub(super) workload: EvaluatedWorkload<'a>,
     pub(super) leases: LeasedDispatch<'a>,
     pub(super) state: &'a mut DispatchState,
@@ -103,7 +104,10 @@ impl<'a> DispatchEvaluation<'a> {
         tracing::trace!(workload = %workload.key, ?hub, ?copies, ?steps, "dispatch");
         let message =
             self.leases.fence_message((workload, &*self.fleet), &hub, check.as_deref(), self.ctx);
-        let message = message.map(DispatchEffect::Propose);
+        let blocking = blocking_clusters(&hub, &copies, &timeouts, engine_time(self.ctx.now));
+        let checked = (check.as_deref(), hub.check);
+        let disputed = disputed_message((workload, &*self.fleet), checked, &blocking);
+        let message = message.or(disputed).map(DispatchEffect::Propose);
         let reclaim = reclaim(workload, self.fleet, &hub, &copies);
         let racing = hub.race.as_deref();
         let effects = steps.into_iter().filter_map(|step| self.take_step(step, racing));
@@ -405,6 +409,8 @@ impl<'a> DispatchEvaluation<'a> {
                 self.refused_clusters().exclude_for(cluster, scope, NOT_STARTED.into());
             }
             RetryReason::RemoteLost => self.announce_left_behind(),
+            RetryReason::RemoteMissing => self.copy_lost(REMOVED),
+            RetryReason::OutOfSync(_) => self.copy_lost(CHANGED),
             // These do not speak against the cluster, so it may be chosen again at once.
             RetryReason::Drained(_) | RetryReason::NoClusterRecorded => {}
         }
@@ -413,8 +419,21 @@ impl<'a> DispatchEvaluation<'a> {
         Transition::CheckRetry(CheckRetry { message, evicted })
     }
 
-            RetryReason::RemoteMissing => self.copy_lost(REMOVED),
-            RetryReason::OutOfSync(_) => self.copy_lost(CHANGED),
+    /// The recorded cluster has removed or changed its copy. That speaks against it when it happens again.
+    fn copy_lost(&mut self, why: &str) {
+        let Some(record) = self.workload.record() else {
+            return;
+        };
+        let name = record.object().status.cluster_name.as_deref();
+        let cluster = name.and_then(|name| self.fleet.find(name));
+        let epoch = index::epoch(record.object());
+        if let Some(cluster) = cluster
+            && self.state.lost_copies.lost(cluster, epoch, self.ctx.now)
+        {
+            self.refused_clusters().exclude_for(cluster, RefusedScope::Shape, why.into());
+        }
+    }
+
     /// The worker that evicted the Workload, and its reason. One that refused it, or holds it no longer, has evicted nothing.
     fn evicted_on_worker(&self, retry: RetryReason) -> Option<(Box<str>, String)> {
         let RetryReason::EvictedOnWorker(cluster) = retry else { return None };
@@ -426,21 +445,6 @@ impl<'a> DispatchEvaluation<'a> {
     fn unreserve(&mut self, cluster: ClusterId, why: Box<str>) -> DispatchEffect {
         let record = self.workload.record();
         // The clone that holds the reason may be gone before the end of the reservation is written. The first reason counts.
-    /// The recorded cluster has removed or changed its copy. That speaks against it when it happens again.
-    fn copy_lost(&mut self, why: &str) {
-        let Some(record) = self.workload.record() else {
-            return;
-        };
-        let name = record.object().status.cluster_name.as_deref();
-        let cluster = name.and_then(|name| self.registry.fleet().find(name));
-        let epoch = index::epoch(record.object());
-        if let Some(cluster) = cluster
-            && self.state.lost_copies.lost(cluster, epoch, self.ctx.now)
-        {
-            self.refused_clusters().exclude_for(cluster, RefusedScope::Shape, why.into());
-        }
-    }
-
         if let Some(message) = record.and_then(|one| one.transitions().unreserve()) {
             return DispatchEffect::Unreserve(message.to_owned());
         }

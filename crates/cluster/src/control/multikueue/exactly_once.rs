@@ -107,8 +107,7 @@ impl<'a> LeasedDispatch<'a> {
     ) -> Option<Transition> {
         let runs = hub.exactly_once && hub.check == DispatchCheckState::Ready && !hub.evicted;
         let name = fleet.name(hub.recorded_cluster.filter(|_| runs)?);
-        let checks = &workload.record()?.object().status.admission_checks;
-        let shown = checks.iter().find(|one| Some(one.name.as_str()) == check)?.message.as_str();
+        let shown = workload.shown_message(check)?;
         let leases = self.of_worker(name);
         // When time has fenced it, the check goes back as soon as that is recorded.
         if leases.fenced_at.is_some_and(|at| at <= engine_time(ctx.now)) {

@@ -26,7 +26,7 @@
 //! | `status_sync`, `open_jobs`, `adopted_result` | when a copy's status is written to the hub's job; Events about ends that are missing or adopted |
 //! | `incarnation`, `copy_stamp` | the hub's incarnation and term, and what a copy carries of them |
 //! | `grants`, `lease_state`, `exactly_once` | leases of workers, and what they mean for a Workload |
-//! | `orphan_cleanup`, `breaker` | copies of unknown Workloads, and when their deletion waits for a user |
+//! | `orphan_cleanup`, `breaker`, `disputed_copies` | copies of unknown Workloads, when their deletion waits for a user, and what the check of a Workload says about that |
 //! | `unregistered` | Events about workers without a MultiKueueCluster |
 //! | `worker_reports`, `report_copies`, `label_keys` | capacity reports and the Leases of a worker as inputs: the age of reports, their copies on the hub, and the labels that workers report by |
 
@@ -45,6 +45,7 @@ mod dispatch_config;
 mod dispatch_effect;
 mod dispatch_inputs;
 mod evaluated_workload;
+mod disputed_copies;
 mod evaluation;
 mod exactly_once;
 mod grants;

@@ -20,6 +20,7 @@ use crate::control::{
     context::Context,
     fleet::FleetRegistry,
     key_map::KeyMap,
+    measurement::{Measurement, WorkerMeasurement},
     outbox::after,
     time::moved,
     timers::Reevaluation,
@@ -85,6 +86,7 @@ impl OrphanCleanup {
             if worker.breaker.recount((name, annotated), &scan) {
                 ctx.agenda.now(Reevaluation::Cluster(name.clone()));
             }
+            measure(name, worker, hub.registry, ctx);
             ctx.agenda.workloads(scan.orphans.iter().filter_map(|(name, _)| parse_key(name)));
         }
     }
@@ -107,11 +109,22 @@ pub(super) fn compare(
     let n_on_hub = worker.breaker.is_first().then_some(hub.workloads.len());
     let sweep = sweep(worker, (hub, incarnation), n_on_hub, ctx);
     worker.breaker.compare((name, hub.registry.is_cleanup_confirmed(name)), &sweep);
+    measure(name, worker, hub.registry, ctx);
     if sweep.hub_went_back {
         hub.incarnation.hub_went_back();
     }
     ctx.agenda.now(Reevaluation::Cluster(name.into()));
     true
+}
+
+/// Measures what a person is asked about. A worker that was removed may be connected for a while; its series are gone.
+fn measure(name: &str, worker: &Worker, registry: &FleetRegistry, ctx: &mut Context) {
+    if registry.is_registered(name) {
+        let workloads = worker.breaker.n_asked();
+        let cluster = name.to_owned();
+        let disputes = WorkerMeasurement::Disputes { cluster, workloads };
+        ctx.measurements.push(Measurement::Worker(disputes));
+    }
 }
 
 /// Compares every worker with the hub. Returns whether any was compared.

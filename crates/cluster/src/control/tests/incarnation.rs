@@ -120,7 +120,10 @@ fn the_epoch_rises_above_the_copies_before_a_confirmed_cleanup_removes_them() {
     connect(&mut control, vec![clone], vec![copy]);
     control.decide(NOW);
     let later = NOW + 400.seconds();
-    assert_eq!(on_east(&control.decide(later)), [""; 0]);
+    let step = control.decide(later);
+    assert_eq!(on_east(&step), [""; 0]);
+    pending["metadata"]["resourceVersion"] = json!("89");
+    done(&mut control, &step, "dispatched", pending.clone(), later);
     confirm(&mut control, "9", true);
     let step = control.decide(later);
     assert_eq!(orders(&step), ["hub raise-epoch"]);

@@ -216,6 +216,10 @@ impl<'a> StatusDraft<'a> {
             Some(Transition::CheckMessage(message)) => {
                 self.apply(status::with_ready_message(status, check, message), Purpose::Dispatched);
             }
+            Some(Transition::PendingMessage(message)) => {
+                let after = status::with_pending_message(status, check, message);
+                self.apply(after, Purpose::Dispatched);
+            }
             _ => {}
         }
     }

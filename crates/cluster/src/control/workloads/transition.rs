@@ -47,6 +47,8 @@ pub(crate) enum Transition {
     CheckReady(Box<str>),
     /// The MultiKueue check stays Ready and gets this message.
     CheckMessage(String),
+    /// The MultiKueue check stays Pending and gets this message.
+    PendingMessage(String),
     /// The MultiKueue check becomes Retry.
     CheckRetry(CheckRetry),
     /// The MultiKueue check becomes Rejected, with this message.
@@ -265,7 +267,7 @@ impl PendingTransitions {
             Transition::CheckRejected(_) => Some(0),
             Transition::CheckRetry(_) => Some(1),
             Transition::CheckReady(_) => Some(2),
-            Transition::CheckMessage(_) => Some(3),
+            Transition::CheckMessage(_) | Transition::PendingMessage(_) => Some(3),
             _ => None,
         };
         let checks = self.0.iter().filter(|one| rank(one).is_some());
@@ -352,7 +354,8 @@ impl PendingTransitions {
         self.0.retain(|one| match (phase, one) {
             (WorkloadPhase::Finished, _) => false,
             // Every change of the Workload evaluates its job and its copies, which ask again.
-            (_, Transition::Hold(_) | Transition::EndHold | Transition::CheckMessage(_)) => false,
+            (_, Transition::Hold(_) | Transition::EndHold) => false,
+            (_, Transition::CheckMessage(_) | Transition::PendingMessage(_)) => false,
             // Only Finished shows the end of a job: a write that was refused is decided again.
             (_, Transition::Finish { .. }) => true,
             // With quota it need not preempt any more.

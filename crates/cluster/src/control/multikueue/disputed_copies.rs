@@ -1,0 +1,42 @@
+//! What the check of a Workload says while copies that only a person decides about keep it from being dispatched
+//! (docs/reference/dispatch.md §6, §9).
+
+use crds::names::annotations::CLEANUP;
+use dispatch::{Fleet, workload::DispatchCheckState};
+use engine::ids::ClusterId;
+
+use super::evaluated_workload::EvaluatedWorkload;
+use crate::control::workloads::Transition;
+
+/// The most clusters that a message names.
+const MAX_NAMED: usize = 5;
+
+/// The message of the check while these clusters block the Workload, and none after that; `None` if the check shows it.
+pub(super) fn disputed_message(
+    (workload, fleet): (EvaluatedWorkload<'_>, &Fleet),
+    (check, state): (Option<&str>, DispatchCheckState),
+    blocking: &[ClusterId],
+) -> Option<Transition> {
+    if state != DispatchCheckState::Pending {
+        return None;
+    }
+    let shown = workload.shown_message(check)?;
+    let message = match blocking {
+        [] if shown.contains(CLEANUP) => String::new(),
+        [] => return None,
+        _ => message(blocking.iter().map(|one| fleet.name(*one))),
+    };
+    (shown != message).then_some(Transition::PendingMessage(message))
+}
+
+fn message<'a>(clusters: impl ExactSizeIterator<Item = &'a str>) -> String {
+    let n_more = clusters.len().saturating_sub(MAX_NAMED);
+    let named: Vec<String> = clusters.take(MAX_NAMED).map(|name| format!("\"{name}\"")).collect();
+    let more = if n_more > 0 { format!(" and {n_more} more") } else { String::new() };
+    let named = named.join(", ");
+    format!(
+        "Worker cluster {named}{more} has a copy of this workload that this manager does not know: of a higher epoch, or of another \
+         state of the manager. It may run, so the workload starts nowhere else. Annotate the MultiKueueCluster with \
+         {CLEANUP}=confirmed to have such copies deleted there"
+    )
+}
