@@ -36,6 +36,7 @@ use super::{
     state::{DispatchState, lasting_since},
     unregistered,
     view::{HubJob, hub_view, multikueue_check, orphan_view, undispatchable},
+    waiting_copies::waiting_message,
     worker::Worker,
     worker_writes,
 };
@@ -107,7 +108,11 @@ impl<'a> DispatchEvaluation<'a> {
         let blocking = blocking_clusters(&hub, &copies, &timeouts, engine_time(self.ctx.now));
         let checked = (check.as_deref(), hub.check);
         let disputed = disputed_message((workload, &*self.fleet), checked, &blocking);
-        let message = message.or(disputed).map(DispatchEffect::Propose);
+        let message = message.or(disputed).or_else(|| {
+            let from = (workload, &*self.fleet);
+            waiting_message(from, (&hub, check.as_deref()), self.state, self.ctx)
+        });
+        let message = message.map(DispatchEffect::Propose);
         let reclaim = reclaim(workload, self.fleet, &hub, &copies);
         let racing = hub.race.as_deref();
         let effects = steps.into_iter().filter_map(|step| self.take_step(step, racing));

@@ -18,6 +18,7 @@
 //! | `held_members` | members of groups that get no copy |
 //! | `name_holders`, `name_wait` | copies for other Workloads under the name of a job that is to be created |
 //! | `preemption_gates`, `clone_gate` | preemption gates of clones: which a clone is created with, and their opening |
+//! | `waiting_copies` | why the workers of a race have not admitted a Workload, in its check |
 //! | `queued_moves` | work that waits for the queues of workers, and moves to a worker with room |
 //! | `set_siblings`, `slice_heirs` | the other replicas of a set, and other slices of an elastic job, which share its copy |
 //! | `state`, `sent_copies`, `lost_copies`, `race_state` | what is remembered of a Workload's dispatch |
@@ -44,8 +45,8 @@ mod create_copies;
 mod dispatch_config;
 mod dispatch_effect;
 mod dispatch_inputs;
-mod evaluated_workload;
 mod disputed_copies;
+mod evaluated_workload;
 mod evaluation;
 mod exactly_once;
 mod grants;
@@ -55,9 +56,9 @@ mod job_copies;
 mod job_statuses;
 mod label_keys;
 mod lease_state;
+mod lost_copies;
 mod name_holders;
 mod name_wait;
-mod lost_copies;
 mod naming;
 mod nominations;
 mod open_jobs;
@@ -78,6 +79,7 @@ mod state;
 mod status_sync;
 mod unregistered;
 mod view;
+mod waiting_copies;
 mod worker;
 mod worker_changes;
 mod worker_clusters;

@@ -47,6 +47,8 @@ pub(super) struct DispatchState {
     pub(super) lost_copies: LostCopies,
     /// When the status of its job was copied to the hub.
     pub(super) throttle: StatusSyncThrottle,
+    /// When the check last said why workers have not admitted it.
+    pub(super) waiting_shown_at: Option<Timestamp>,
     /// Since when it is nominated, as far as this process knows.
     pub(super) nominated_at: Timestamp,
 }
@@ -83,21 +85,22 @@ impl DispatchState {
             epoch_raised: false,
             withdrawn: false,
             race: RaceState::default(),
-            throttle: StatusSyncThrottle::default(),
-            nominated_at: now,
             lost_copies: LostCopies::default(),
+            throttle: StatusSyncThrottle::default(),
+            waiting_shown_at: None,
+            nominated_at: now,
         }
     }
 
-    /// Until when a copy of a higher epoch may be that of a Workload which is observed late. `newer` says whether there is one.
-    pub(super) fn newer_copy_until(&mut self, newer: bool, now: Timestamp) -> Option<Timestamp> {
-        let since = lasting_since(&mut self.newer_copy_since, newer, now);
     /// Of the same Workload, which gets or gives back quota now.
     pub(super) fn restarted(&mut self, now: Timestamp) {
         let lost_copies = std::mem::take(&mut self.lost_copies);
         *self = Self { lost_copies, ..Self::fresh(now) };
     }
 
+    /// Until when a copy of a higher epoch may be that of a Workload which is observed late. `newer` says whether there is one.
+    pub(super) fn newer_copy_until(&mut self, newer: bool, now: Timestamp) -> Option<Timestamp> {
+        let since = lasting_since(&mut self.newer_copy_since, newer, now);
         since.map(|since| after(since, NEWER_COPY_GRACE))
     }
 
@@ -108,14 +111,15 @@ impl DispatchState {
             &mut self.newer_copy_since,
             &mut self.start_awaited_since,
             &mut self.end_awaited_since,
+            &mut self.waiting_shown_at,
         ];
         for at in times {
             *at = at.map(|at| moved(at, by));
         }
         self.names.clock_jumped(by);
         self.race.clock_jumped(by);
+        self.lost_copies.clock_jumped(by);
         self.sent.clock_jumped(by);
         self.throttle.clock_jumped(by);
     }
 }
-        self.lost_copies.clock_jumped(by);

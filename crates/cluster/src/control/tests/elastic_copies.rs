@@ -119,6 +119,26 @@ fn a_job_that_shrinks_shrinks_its_workload_then_the_clone_then_the_copy() {
 }
 
 #[test]
+fn step_5_a_scale_down_and_a_priority_keep_the_gates_of_the_clone() {
+    let pushed = |purpose: Purpose, hub: Value| {
+        let mut control = dispatching(&job_of(2, "20"), &[hub]);
+        let (mut clone, copy) = copies_of(2, 2);
+        clone["spec"]["preemptionGates"] = json!([{"name": "kueue.x-k8s.io/multikueue"}]);
+        connect(&mut control, vec![clone], vec![copy]);
+        let step = control.decide(NOW);
+        let order = step.orders.into_iter().find(|one| one.ticket.purpose == purpose);
+        let body: Value =
+            serde_json::from_slice(order.expect("a push").write.request().body()).expect("JSON");
+        let spec = body["spec"].as_object().expect("fields").clone();
+        spec.keys().cloned().collect::<Vec<_>>()
+    };
+    assert_eq!(pushed(Purpose::ResizeCopy, workload_of(1, "21")), ["podSets"]);
+    let mut raised = workload_of(2, "21");
+    raised["spec"]["priority"] = json!(7);
+    assert_eq!(pushed(Purpose::Priority, raised), ["priority", "priorityClassRef"]);
+}
+
+#[test]
 fn a_restarted_manager_goes_on_where_the_copies_are() {
     let after_restart = |copies| resizes(&manager(1, copies).decide(NOW));
     assert_eq!(after_restart((2, 2)), ["east workload 1"]);

@@ -110,7 +110,7 @@ fn change(control: &mut ManagerControl, config: &str) -> Decisions {
 }
 
 #[test]
-fn a_changed_serve_configuration_reaches_the_running_copy() {
+fn hazard_3_a_changed_serve_configuration_reaches_the_running_copy() {
     let mut control = manager("");
     let step = change(&mut control, "b");
     assert_eq!(body(&step, "east")["spec"], json!({"serveConfigV2": "b"}));

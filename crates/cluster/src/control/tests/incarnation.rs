@@ -57,6 +57,25 @@ fn a_restored_hub_deletes_no_copy_that_it_does_not_know() {
     }
 }
 
+/// A worker without an agent has no entries of managers, so both are served there.
+#[test]
+fn hazard_8_managers_of_one_origin_delete_nothing_of_each_other_on_a_worker_without_an_agent() {
+    for workloads in [vec![], vec![hub_workload()]] {
+        let mut control = hub(&workloads);
+        let (clone, copy) = stamped(&[
+            ("sluice.dev/incarnation", "123"),
+            ("sluice.dev/term", "123"),
+            ("sluice.dev/workload-uid", "that of the other manager"),
+        ]);
+        connect(&mut control, vec![clone], vec![copy]);
+        control.observe(dispatched::east(WorkerInput::Capacity(list(vec![]))), NOW);
+        for seconds in [0, 400, 4000] {
+            assert_eq!(on_east(&control.decide(NOW + seconds.seconds())), [""; 0]);
+        }
+        assert!(asks(&control), "a person is asked");
+    }
+}
+
 #[test]
 fn copies_of_a_higher_epoch_or_another_uid_stay_and_a_person_is_asked() {
     for annotations in [("sluice.dev/epoch", "2"), ("sluice.dev/workload-uid", "wl-0")] {
@@ -240,28 +259,6 @@ fn the_incarnation_rises_when_a_copy_proves_that_the_hub_went_back() {
 }
 
 #[test]
-fn the_newest_hundred_accepted_incarnations_are_kept() {
-    let former: Vec<String> = (1000..1100).map(|id| id.to_string()).collect();
-    let data = json!({"incarnation": "7", "term": "8", "uid": "u-1", "accepted": former.join(",")});
-    let lost = [
-        ("sluice.dev/incarnation", "7"),
-        ("sluice.dev/term", "8"),
-        ("sluice.dev/hub-version", "102"),
-    ];
-    let (mut control, step) = beginning(vec![json!(record("100", &data))], &lost, 900);
-    done(&mut control, &step, "incarnation", json!(record("101", &written(&step))), NOW);
-    let step = written(&control.decide(NOW + 950.seconds()));
-    let accepted: Vec<&str> = step["accepted"].as_str().expect("text").split(',').collect();
-    assert_eq!((accepted.len(), accepted[0]), (100, "1001"));
-    assert_eq!(accepted[99], "7@101/900");
-}
-
-#[test]
-fn a_person_accepts_the_copies_of_an_earlier_incarnation() {
-    let mut control = hub(&[hub_workload()]);
-    let accepted = vec![AcceptedIncarnation { id: 6, shared: None }];
-    let multikueue = control.dispatching.multikueue.as_mut().expect("it dispatches");
-#[test]
 fn hostile_worker_forged_stamps_raise_the_incarnation_once() {
     let data = json!({"incarnation": "7", "term": "8", "uid": "u-1"});
     let forged = |incarnation: &'static str| {
@@ -286,6 +283,28 @@ fn hostile_worker_forged_stamps_raise_the_incarnation_once() {
     assert!(asks(&control), "a person decides about it");
 }
 
+#[test]
+fn the_newest_hundred_accepted_incarnations_are_kept() {
+    let former: Vec<String> = (1000..1100).map(|id| id.to_string()).collect();
+    let data = json!({"incarnation": "7", "term": "8", "uid": "u-1", "accepted": former.join(",")});
+    let lost = [
+        ("sluice.dev/incarnation", "7"),
+        ("sluice.dev/term", "8"),
+        ("sluice.dev/hub-version", "102"),
+    ];
+    let (mut control, step) = beginning(vec![json!(record("100", &data))], &lost, 900);
+    done(&mut control, &step, "incarnation", json!(record("101", &written(&step))), NOW);
+    let step = written(&control.decide(NOW + 950.seconds()));
+    let accepted: Vec<&str> = step["accepted"].as_str().expect("text").split(',').collect();
+    assert_eq!((accepted.len(), accepted[0]), (100, "1001"));
+    assert_eq!(accepted[99], "7@101/900");
+}
+
+#[test]
+fn a_person_accepts_the_copies_of_an_earlier_incarnation() {
+    let mut control = hub(&[hub_workload()]);
+    let accepted = vec![AcceptedIncarnation { id: 6, shared: None }];
+    let multikueue = control.dispatching.multikueue.as_mut().expect("it dispatches");
     multikueue.set_incarnation(dispatch::HubIncarnation { accepted, ..incarnation() });
     let (clone, copy) = stamped(&[("sluice.dev/incarnation", "6")]);
     connect(&mut control, vec![clone], vec![copy]);

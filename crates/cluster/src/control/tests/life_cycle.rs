@@ -125,6 +125,29 @@ fn a_retry_sets_the_time_of_the_requeue_and_names_its_check() {
     assert_eq!(state, &json!({"requeueAt": "1970-01-01T00:01:10Z"}), "the latest of both");
 }
 
+#[test]
+fn a_retry_without_a_delay_is_requeued_at_once_and_counted_and_only_a_rejection_deactivates() {
+    let state = |state: &str| {
+        json!([{
+            "name": "one", "state": state, "message": "", "lastTransitionTime": "1970-01-01T00:00:10Z",
+        }])
+    };
+    for (name, active, retries) in
+        [("Retry", Value::Null, json!(1)), ("Rejected", json!(false), Value::Null)]
+    {
+        let mut cluster = Cluster::new();
+        cluster.check("one").queue(&checks(&["one"]));
+        cluster.wait(30).workload("a", 2, &reserved(&state(name))).settle();
+        let workload = &cluster.workloads["a"];
+        assert_eq!(workload["spec"]["active"], active, "{name}");
+        assert!(workload["status"]["requeueState"]["requeueAt"].is_null(), "no delay: {workload}");
+        let check = &workload["status"]["admissionChecks"][0];
+        assert_eq!(check["retryCount"], retries, "{workload}");
+        let waits = !cluster.condition("a", "QuotaReserved").starts_with("True");
+        assert!(name == "Rejected" || !waits, "it has quota again without a wait: {workload}");
+    }
+}
+
 /// The release sets the checks back to Pending, and a Workload without quota is never evicted.
 #[test]
 fn the_delay_of_a_retry_counts_beside_another_eviction_and_without_quota() {

@@ -33,6 +33,26 @@ fn step_3_a_remote_end_is_copied_and_then_finishes_the_workload() {
 }
 
 #[test]
+fn step_3_of_several_ends_that_of_the_recorded_cluster_counts() {
+    let earlier = "a live clone=1 job=1 job-finished clone-finished=Succeeded";
+    let recorded = "b live clone=1 job=1 job-finished synced clone-finished=Failed";
+    check(&[
+        (
+            9,
+            "quota ready recorded=b",
+            &[earlier, recorded],
+            &["delete-job a", "finish Failed: all done"],
+        ),
+        (
+            9,
+            "quota nominated=a,b race=a,b",
+            &["a live clone=1 clone-finished=Succeeded", "b live clone=1 clone-finished=Failed"],
+            &["raise-epoch 2"],
+        ),
+    ]);
+}
+
+#[test]
 fn step_3_out_of_sync_is_a_retry_while_ready_and_never_an_end() {
     let retry = "retry Remote workload on worker cluster \"a\" is out of sync with its user job, \
                  resetting for re-dispatch, Previously: \"Ready\"";
@@ -86,6 +106,30 @@ fn step_6_the_earliest_admission_wins() {
         &["a live clone=1 admitted=5", "b live clone=1 admitted=4"],
         &["delete-clone a"],
     )]);
+}
+
+#[test]
+fn step_6_of_two_admissions_in_one_second_the_first_name_wins_in_every_process() {
+    let hub = "quota nominated=b,a race=a,b";
+    let (a, b) = ("a live clone=1 admitted=5", "b live clone=1 admitted=5");
+    check(&[(9, hub, &[a, b], &["delete-clone b"]), (9, hub, &[a, "b live"], &["ready a"])]);
+}
+
+#[test]
+fn step_6_a_winner_that_has_left_the_config_is_not_recorded() {
+    let hub = "quota nominated=a,b race=b unconfigured=a";
+    let (a, b) = ("a live clone=1 admitted=4", "b live clone=1");
+    check(&[
+        (9, hub, &[a, b], &["nominate", "delete-clone a"]),
+        (9, "quota nominated=b race=b", &["a live", "b live clone=1 admitted=6"], &["ready b"]),
+        // Once it is recorded, the config says nothing about what runs.
+        (
+            9,
+            "quota ready recorded=a unconfigured=a",
+            &["a live clone=1 admitted=4 job=1 synced"],
+            &[],
+        ),
+    ]);
 }
 
 #[test]

@@ -1,0 +1,76 @@
+//! Why the worker clusters of a race have not admitted a Workload: the messages of their clones, in its check
+//! (docs/reference/multikueue.md §2.15, hazard 12).
+//!
+//! The queues of workers may rewrite their messages in every cycle, so the check follows after a while only, and seldom.
+
+use std::time::Duration;
+
+use crds::names::conditions::QUOTA_RESERVED;
+use dispatch::workload::{DispatchCheckState, LocalWorkload};
+use index::status::find;
+
+use super::{evaluated_workload::EvaluatedWorkload, state::DispatchState, worker::Worker};
+use crate::control::{
+    context::Context, fleet::FleetRegistry, outbox::after, timers::Reevaluation,
+    workloads::Transition,
+};
+
+/// How long the workers have had the Workload before the check says why it waits.
+const SHOWN_AFTER: Duration = Duration::from_secs(10);
+
+/// How long a message stays at least.
+const SHOWN_FOR: Duration = Duration::from_secs(30);
+
+/// The most clusters that a message names.
+const MAX_NAMED: usize = 5;
+
+/// The most bytes of the message of one worker.
+const MAX_REASON: usize = 240;
+
+/// The message of the check while the Workload waits in the queues of workers; `None` if the check shows it, or not yet.
+pub(super) fn waiting_message(
+    (workload, registry): (EvaluatedWorkload<'_>, &FleetRegistry),
+    (hub, check): (&LocalWorkload, Option<&str>),
+    state: &mut DispatchState,
+    ctx: &mut Context,
+) -> Option<Transition> {
+    let races = hub.race.is_some() && hub.quota_reserved && !hub.evicted && !hub.epoch_raised;
+    let waits = hub.check == DispatchCheckState::Pending && hub.recorded_cluster.is_none();
+    let message = (races && waits).then(|| message(workload, registry, hub)).flatten()?;
+    if workload.shown_message(check)? == message {
+        return None;
+    }
+    let begins = after(state.nominated_at, SHOWN_AFTER);
+    let due = state.waiting_shown_at.map_or(begins, |at| after(at, SHOWN_FOR).max(begins));
+    if ctx.now < due {
+        ctx.agenda.at(due, Reevaluation::Workload(workload.key.clone()));
+        return None;
+    }
+    state.waiting_shown_at = Some(ctx.now);
+    Some(Transition::PendingMessage(message))
+}
+
+fn message(
+    workload: EvaluatedWorkload<'_>,
+    registry: &FleetRegistry,
+    hub: &LocalWorkload,
+) -> Option<String> {
+    let nominated = hub.nominated_clusters.iter();
+    let workers = nominated.filter_map(|cluster| workload.worker(*cluster, registry));
+    let reasons: Vec<String> = workers.filter_map(|worker| reason(workload, worker)).collect();
+    let n_more = reasons.len().saturating_sub(MAX_NAMED);
+    let more = if n_more > 0 { format!("; and {n_more} more") } else { String::new() };
+    let named = reasons.get(..MAX_NAMED).unwrap_or(&reasons).join("; ");
+    (!reasons.is_empty()).then(|| format!("Not admitted yet by worker clusters: {named}{more}"))
+}
+
+/// What the clone on a worker says.
+fn reason(workload: EvaluatedWorkload<'_>, worker: &Worker) -> Option<String> {
+    let clone = worker.clones.get(workload.key)?.object();
+    let reserved = find(&clone.status.conditions, QUOTA_RESERVED);
+    let message = &reserved.filter(|one| one.status == "False" && !one.message.is_empty())?.message;
+    let cut = message.floor_char_boundary(MAX_REASON);
+    let text = message.get(..cut).unwrap_or_default();
+    let more = if cut < message.len() { "..." } else { "" };
+    Some(format!("\"{}\": {text}{more}", worker.name()))
+}
