@@ -31,6 +31,7 @@ mod provisioned;
 mod queued_moves;
 mod queued_workers;
 mod race;
+mod refused_pods;
 mod registered_twice;
 mod rights;
 mod shared_installation;

@@ -80,21 +80,50 @@ async fn a_job_runs_on_the_first_worker_that_admits_it() -> Result<()> {
     no_clone_is_left([without, with], namespace).await?;
     let judgement = space.observer().judge("train", 2, TIMEOUT).await?;
     ensure!(judgement.verdict == RunVerdict::Once, "{judgement}");
-    preemption_gates::one_of_two_workers_preempts(lab, &installation, [without, with]).await?;
-    resize(hub, with, namespace).await?;
-    manager_quota::follows_workers(hub, with, namespace).await?;
-    external_frameworks::is_mirrored(hub, with, namespace).await?;
-    external_frameworks::of_another_controller_is_refused(hub, namespace).await?;
+    let mut topics = Topics::default();
+    let workers = [without, with];
+    let preempts = preemption_gates::one_of_two_workers_preempts(lab, &installation, workers);
+    topics.see("preemption gates", preempts.await);
+    topics.see("elastic Jobs", resize(hub, with, namespace).await);
+    topics.see("quota of workers", manager_quota::follows_workers(hub, with, namespace).await);
+    let mirrored = external_frameworks::is_mirrored(hub, with, namespace);
+    topics.see("other frameworks", mirrored.await);
+    let refused = external_frameworks::of_another_controller_is_refused(hub, namespace);
+    topics.see("frameworks of another controller", refused.await);
 
     manager.process.terminate(TIMEOUT).await?;
     // The gate is off from now on.
     cluster_profiles::unregister(&installation, with.name()).await?;
     let external = external_dispatcher::configuration();
     let manager = installation.manager_with(true, &external, &[]).await?;
-    external_dispatcher::another_program_nominates(lab, &installation).await?;
+    let nominates = external_dispatcher::another_program_nominates(lab, &installation);
+    topics.see("another dispatcher", nominates.await);
     manager.process.terminate(TIMEOUT).await?;
     let _manager = installation.manager(true, &[]).await?;
-    mixed_workers::known_room_comes_first_and_then_the_queues(lab, &installation).await
+    let mixed = mixed_workers::known_room_comes_first_and_then_the_queues(lab, &installation);
+    topics.see("workers with reports and without", mixed.await);
+    topics.verdict()
+}
+
+/// What is looked at in one installation, one after the other. A failure does not hide the others.
+#[derive(Default)]
+struct Topics(Vec<String>);
+
+impl Topics {
+    fn see(&mut self, topic: &str, result: Result<()>) {
+        match result {
+            Ok(()) => eprintln!("{topic}: passed"),
+            Err(error) => {
+                eprintln!("{topic}: {error:#}");
+                self.0.push(format!("{topic}: {error:#}"));
+            }
+        }
+    }
+
+    fn verdict(self) -> Result<()> {
+        ensure!(self.0.is_empty(), "{}", self.0.join("\n"));
+        Ok(())
+    }
 }
 
 /// The queue of the worker, and its webhooks, take a smaller clone, and then a larger one in its place. The Job goes on.
