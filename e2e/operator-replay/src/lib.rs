@@ -46,8 +46,8 @@ pub struct WantedCase {
     pub reasons: Vec<&'static str>,
     /// Steps after the first such difference that are as recorded, or differ by a rule again.
     pub n_further: usize,
-    /// Whether the comparison ends at what follows from one.
-    pub is_cut: bool,
+    /// The step, from 1, at which the comparison ends, because it follows from one.
+    pub cut_at: Option<u64>,
 }
 
 /// What came of a case, and what was not compared.
@@ -86,14 +86,14 @@ pub fn replay(case: &Value) -> OperatorReplay {
 }
 
 fn judged(verdict: CaseVerdict) -> OperatorReplay {
-    let CaseVerdict { differences, wanted, n_further, is_cut, n_exempt } = verdict;
+    let CaseVerdict { differences, wanted, n_further, cut_at, n_exempt, .. } = verdict;
     let outcome = if !differences.is_empty() {
         OperatorOutcome::Different(differences)
     } else if wanted.is_empty() {
         OperatorOutcome::Alike
     } else {
         let reasons = wanted.into_iter().collect();
-        OperatorOutcome::Wanted(WantedCase { reasons, n_further, is_cut })
+        OperatorOutcome::Wanted(WantedCase { reasons, n_further, cut_at })
     };
     OperatorReplay { outcome, n_exempt_events: n_exempt }
 }
@@ -143,7 +143,7 @@ mod tests {
                 OperatorOutcome::Different(found) => {
                     wrong.push(format!("{id}\n    {}", found.join("\n    ")));
                 }
-                OperatorOutcome::Wanted(found) if found.is_cut => cut.push(id.to_owned()),
+                OperatorOutcome::Wanted(found) if found.cut_at.is_some() => cut.push(id.to_owned()),
                 OperatorOutcome::Wanted(_) | OperatorOutcome::Skipped(_) => {}
             }
         }

@@ -48,8 +48,10 @@ pub(crate) struct CaseVerdict {
     pub(crate) wanted: BTreeSet<&'static str>,
     /// Steps after the first wanted difference that are as recorded, or differ by a rule again.
     pub(crate) n_further: usize,
-    /// Whether a step differed that follows one with a wanted difference. What comes after it is not compared.
-    pub(crate) is_cut: bool,
+    /// The step, from 1, that differed and follows one with a wanted difference. What comes after it is not compared.
+    pub(crate) cut_at: Option<u64>,
+    /// Steps that were taken.
+    n_steps: u64,
     /// Events that were left out of the comparison, because they depend on the delay of a watch.
     pub(crate) n_exempt: usize,
 }
@@ -65,6 +67,7 @@ impl CaseVerdict {
     /// A wanted difference ends no case. What differs in a later step and follows from no rule follows from the earlier difference: the
     /// case ends there, and does not fail.
     pub(crate) fn take(&mut self, moment: &Moment<'_>, found: Vec<String>) -> bool {
+        self.n_steps += 1;
         let is_further = !self.wanted.is_empty();
         let mut unexplained = Vec::new();
         let mut reasons = BTreeSet::new();
@@ -80,17 +83,17 @@ impl CaseVerdict {
             self.n_further += usize::from(is_further);
             self.wanted.extend(reasons);
         } else if is_further {
-            self.is_cut = true;
+            self.cut_at = Some(self.n_steps);
         } else {
             self.differences = unexplained;
         }
-        self.differences.is_empty() && !self.is_cut
+        self.differences.is_empty() && self.cut_at.is_none()
     }
 
     /// What tells a better verdict of the same case from a worse one, which has the greater value.
     pub(crate) fn badness(&self) -> (bool, bool, usize, usize) {
         let n_wanted = self.wanted.len();
-        (!self.differences.is_empty(), self.is_cut, n_wanted, usize::MAX - self.n_further)
+        (!self.differences.is_empty(), self.cut_at.is_some(), n_wanted, usize::MAX - self.n_further)
     }
 }
 
@@ -111,11 +114,12 @@ mod tests {
         let mut verdict = CaseVerdict::default();
         assert!(verdict.take(&other, Vec::new()) && verdict.take(&wanted, found()));
         assert!(verdict.take(&wanted, found()) && verdict.take(&other, Vec::new()));
-        assert_eq!((verdict.wanted.len(), verdict.n_further, verdict.is_cut), (1, 2, false));
+        assert_eq!((verdict.wanted.len(), verdict.n_further, verdict.cut_at), (1, 2, None));
         assert!(!verdict.take(&other, found()));
-        assert!(verdict.is_cut && verdict.differences.is_empty(), "it follows from the wanted one");
+        assert!(verdict.differences.is_empty(), "it follows from the wanted one");
+        assert_eq!(verdict.cut_at, Some(5));
         let mut failed = CaseVerdict::default();
         assert!(!failed.take(&other, found()));
-        assert!(!failed.is_cut && failed.differences.len() == 1);
+        assert!(failed.cut_at.is_none() && failed.differences.len() == 1);
     }
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::{
     compare::{Difference, Level},
-    report::ReplayReport,
+    report::{CutCase, ReplayReport},
 };
 
 /// Replays cases and reports on them.
@@ -29,7 +29,7 @@ pub fn run_operators(cases: &[Value]) -> ReplayReport {
                     *report.excepted.entry(reason).or_default() += 1;
                 }
                 report.n_further += found.n_further;
-                report.cut.extend(found.is_cut.then_some(id));
+                report.cut.extend(found.cut_at.map(|step| CutCase { case: id, step }));
             }
             OperatorOutcome::Skipped(reason) => {
                 *report.skipped.entry(reason.to_owned()).or_default() += 1;

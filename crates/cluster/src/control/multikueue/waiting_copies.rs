@@ -6,13 +6,15 @@
 use std::time::Duration;
 
 use crds::names::conditions::QUOTA_RESERVED;
-use dispatch::workload::{DispatchCheckState, LocalWorkload};
+use dispatch::{
+    Fleet,
+    workload::{DispatchCheckState, LocalWorkload},
+};
 use index::status::find;
 
 use super::{evaluated_workload::EvaluatedWorkload, state::DispatchState, worker::Worker};
 use crate::control::{
-    context::Context, fleet::FleetRegistry, outbox::after, timers::Reevaluation,
-    workloads::Transition,
+    context::Context, outbox::after, timers::Reevaluation, workloads::Transition,
 };
 
 /// How long the workers have had the Workload before the check says why it waits.
@@ -29,14 +31,14 @@ const MAX_REASON: usize = 240;
 
 /// The message of the check while the Workload waits in the queues of workers; `None` if the check shows it, or not yet.
 pub(super) fn waiting_message(
-    (workload, registry): (EvaluatedWorkload<'_>, &FleetRegistry),
+    (workload, fleet): (EvaluatedWorkload<'_>, &Fleet),
     (hub, check): (&LocalWorkload, Option<&str>),
     state: &mut DispatchState,
     ctx: &mut Context,
 ) -> Option<Transition> {
     let races = hub.race.is_some() && hub.quota_reserved && !hub.evicted && !hub.epoch_raised;
     let waits = hub.check == DispatchCheckState::Pending && hub.recorded_cluster.is_none();
-    let message = (races && waits).then(|| message(workload, registry, hub)).flatten()?;
+    let message = (races && waits).then(|| message(workload, fleet, hub)).flatten()?;
     if workload.shown_message(check)? == message {
         return None;
     }
@@ -50,13 +52,9 @@ pub(super) fn waiting_message(
     Some(Transition::PendingMessage(message))
 }
 
-fn message(
-    workload: EvaluatedWorkload<'_>,
-    registry: &FleetRegistry,
-    hub: &LocalWorkload,
-) -> Option<String> {
+fn message(workload: EvaluatedWorkload<'_>, fleet: &Fleet, hub: &LocalWorkload) -> Option<String> {
     let nominated = hub.nominated_clusters.iter();
-    let workers = nominated.filter_map(|cluster| workload.worker(*cluster, registry));
+    let workers = nominated.filter_map(|cluster| workload.worker(*cluster, fleet));
     let reasons: Vec<String> = workers.filter_map(|worker| reason(workload, worker)).collect();
     let n_more = reasons.len().saturating_sub(MAX_NAMED);
     let more = if n_more > 0 { format!("; and {n_more} more") } else { String::new() };

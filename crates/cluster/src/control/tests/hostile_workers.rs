@@ -100,11 +100,11 @@ fn hostile_worker_an_oversized_report_is_named_and_not_used() {
     let message = east_message(&control);
     let why = "its capacity report is not read: it has 65 node classes, 64 at most";
     assert!(message.ends_with(why), "{message}");
-    let fleet = control.dispatching.registry.fleet();
+    let fleet = &control.dispatching.fleet;
     let id = fleet.find("east").expect("known");
     assert!(!fleet.reports(id) && !fleet.is_unreported(id), "it is waited for");
     control.observe(report("8", 64), NOW);
     control.decide(NOW);
     assert!(!east_message(&control).contains("not read"));
-    assert!(control.dispatching.registry.fleet().reports(id));
+    assert!(control.dispatching.fleet.reports(id));
 }

@@ -22,7 +22,7 @@ fn is_left_out(control: &ManagerControl) -> bool {
     let key = Key { namespace: Some("ns".into()), name: name().into() };
     let id = control.core.workloads.get(&key).and_then(|record| record.id()).expect("known");
     let request = control.core.scheduler.request(id).expect("a request");
-    let fleet = control.dispatching.registry.fleet();
+    let fleet = &control.dispatching.fleet;
     let east = fleet.find("east").expect("known");
     !fleet.may_join(("all", request), east, engine::Time(0))
 }
