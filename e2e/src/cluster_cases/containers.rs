@@ -28,6 +28,7 @@ pub(super) async fn above_its_memory_limit_is_killed(place: &CasePlace<'_>) -> R
     container["command"] = json!(["sh", "-c", eats]);
     container["resources"]["limits"] = json!({"memory": "32Mi"});
     place.submit(&job).await?;
+    place.until_terminated("eats", "OOMKilled").await?;
     let (_, end) = place.until_ended("eats", "Failed").await?;
     let message = end.message.unwrap_or_default();
     ensure!(message.contains("failed with exit code 137"), "{message}");

@@ -121,6 +121,25 @@ impl CasePlace<'_> {
         Ok(())
     }
 
+    /// Waits until a container of a Job has ended on some worker for this reason.
+    pub(super) async fn until_terminated(&self, job: &str, reason: &str) -> Result<()> {
+        let labels = format!("batch.kubernetes.io/job-name={job}");
+        let what = format!("a container ended: {reason}");
+        let has_ended = |all: &[Pod]| {
+            let mut reasons = all.iter().filter_map(|pod| ended(pod)?.reason.as_deref());
+            reasons.any(|one| one == reason)
+        };
+        let waits = self.workers.iter().map(|worker| {
+            let pods: Api<Pod> = worker.api(self.namespace);
+            let (labels, what, has_ended) = (&labels, &what, &has_ended);
+            Box::pin(
+                async move { worker.until_all(&pods, labels, what, 2 * TIMEOUT, has_ended).await },
+            )
+        });
+        select_all(waits).await.0?;
+        Ok(())
+    }
+
     /// A Job of the manager, once it has this condition, and the condition.
     pub(super) async fn until_ended(&self, job: &str, end: &str) -> Result<(Job, JobCondition)> {
         waits::until_job_ended((self.hub, self.namespace), (job, end), 2 * TIMEOUT).await

@@ -192,7 +192,8 @@ fn a_required_part_that_is_skipped_is_a_failure() -> Result<()> {
 }
 
 #[test]
-fn ci_requires_all_parts_where_root_may_make_namespaces_and_none_elsewhere() -> Result<()> {
+fn ci_requires_parts_on_real_nodes_where_root_may_make_namespaces_and_none_elsewhere() -> Result<()>
+{
     let played = PlayedParts::new()?;
     let bin = played.0.path().display().to_string();
     let required = |user: &str, unshare: u8| -> Result<String> {
@@ -208,8 +209,11 @@ fn ci_requires_all_parts_where_root_may_make_namespaces_and_none_elsewhere() -> 
     if release.contains("VERSION_CODENAME=bookworm") {
         let parts = required("0", 0)?;
         let output = played.make_requiring(&parts, &["test-real"])?;
-        let ran = summary(&output).matches(": ran, s").count();
-        ensure!(output.status.success() && parts.split(',').count() == ran, "{}", said(&output));
+        ensure!(output.status.success() && !parts.is_empty(), "{}", said(&output));
+        for part in parts.split(',') {
+            let ran = format!("{part}: ran, s");
+            ensure!(summary(&output).contains(&ran), "{part}: {}", said(&output));
+        }
     }
     Ok(())
 }

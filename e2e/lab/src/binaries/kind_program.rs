@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::module_program::{self, ModuleProgram};
-use super::{BinariesError, build};
+use cache::once;
+
+use super::{BinariesError, build, module_program::ModuleProgram};
 
 /// Its version, and part of its directory's name.
 const VERSION: &str = "v0.33.0";
@@ -22,7 +23,12 @@ pub const COREDNS: ModuleProgram = ModuleProgram { name: "coredns", tags: "netgo
 /// # Errors
 /// If there is no Go toolchain, or the build fails.
 pub fn find(report: &dyn Fn(&str)) -> Result<PathBuf, BinariesError> {
-    module_program::installed("kind", ("sigs.k8s.io/kind", VERSION), report)
+    let directory = cache::root()?.join(format!("kind-{}", VERSION.replace('.', "-")));
+    once::filled(&directory, &once::has_programs(&["kind"]), report, |into| {
+        report("building kind from its Go module; half a minute, once");
+        build::install(&format!("sigs.k8s.io/kind@{VERSION}"), into)
+    })?;
+    Ok(directory.join("kind"))
 }
 
 /// The folder with what kind's module puts on every node.

@@ -18,6 +18,9 @@ pub struct ModuleProgram {
 /// Helm, which renders and installs the chart.
 const HELM: ModuleProgram = ModuleProgram { name: "helm", tags: "" };
 
+/// kustomize, with the command `edit`, which kubectl lacks.
+const KUSTOMIZE: ModuleProgram = ModuleProgram { name: "kustomize", tags: "" };
+
 /// Finds Helm; builds it when needed.
 ///
 /// # Errors
@@ -26,26 +29,12 @@ pub fn helm(report: &dyn Fn(&str)) -> Result<PathBuf, BinariesError> {
     find(Path::new(env!("CARGO_MANIFEST_DIR")), HELM, report)
 }
 
-/// Finds kustomize, with the command `edit`, which kubectl lacks; builds it when needed.
+/// Finds kustomize; builds it when needed.
 ///
 /// # Errors
-/// If there is no Go toolchain, or the build fails.
+/// As [`find`].
 pub fn kustomize(report: &dyn Fn(&str)) -> Result<PathBuf, BinariesError> {
-    installed("kustomize", ("sigs.k8s.io/kustomize/kustomize/v5", "v5.7.1"), report)
-}
-
-/// Finds the program of a module of its own, with the versions that the module names; builds it when needed.
-pub(super) fn installed(
-    name: &str,
-    (module, version): (&str, &str),
-    report: &dyn Fn(&str),
-) -> Result<PathBuf, BinariesError> {
-    let directory = cache::root()?.join(format!("{name}-{}", version.replace('.', "-")));
-    once::filled(&directory, &once::has_programs(&[name]), report, |into| {
-        report(&format!("building {name} from its Go module; half a minute, once"));
-        build::install(&format!("{module}@{version}"), into)
-    })?;
-    Ok(directory.join(name))
+    find(Path::new(env!("CARGO_MANIFEST_DIR")), KUSTOMIZE, report)
 }
 
 /// Finds a program; builds it when needed. Its module is the folder of its name in `modules`. `report` gets a line of progress.
