@@ -57,12 +57,12 @@ pub(crate) struct ClusterOptions {
     pending: usize,
     /// Measures these parts only.
     #[arg(long, value_enum, value_delimiter = ',')]
-    parts: Vec<Part>,
+    parts: Vec<ClusterBenchPart>,
 }
 
 /// What is measured on a control plane of its own.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Part {
+enum ClusterBenchPart {
     /// The baseline, and the ceiling that it is compared with.
     Baseline,
     Turnover,
@@ -72,7 +72,7 @@ enum Part {
 }
 
 impl ClusterOptions {
-    fn measures(&self, part: Part) -> bool {
+    fn measures(&self, part: ClusterBenchPart) -> bool {
         self.parts.is_empty() || self.parts.contains(&part)
     }
 }
@@ -82,21 +82,21 @@ pub(crate) async fn run(options: &ClusterOptions) -> Result<()> {
     let mut figures = Vec::new();
     let mut details = Map::new();
     details.insert("profile".into(), json!(options.files.profile()));
-    if options.measures(Part::Baseline) {
+    if options.measures(ClusterBenchPart::Baseline) {
         let ceiling = ceiling(options).await?;
         figures.push(Figure::plain("ceiling_per_s", ceiling));
         baseline(options, ceiling, &mut figures, &mut details).await?;
     }
-    if options.measures(Part::Turnover) {
+    if options.measures(ClusterBenchPart::Turnover) {
         turnover(options, &mut figures).await?;
     }
-    if options.measures(Part::Lives) {
+    if options.measures(ClusterBenchPart::Lives) {
         lives(options, &mut figures).await?;
     }
-    if options.measures(Part::Restart) {
+    if options.measures(ClusterBenchPart::Restart) {
         restart(options, &mut figures).await?;
     }
-    if options.measures(Part::Takeover) {
+    if options.measures(ClusterBenchPart::Takeover) {
         takeover(options, &mut figures).await?;
     }
     println!("\nprofile {}", options.files.profile());
