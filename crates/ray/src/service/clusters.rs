@@ -79,7 +79,7 @@ fn resumes(context: &ServiceContext<'_>, cluster: &Value) -> bool {
 }
 
 fn needs_update(context: &ServiceContext<'_>, cluster: &Value) -> bool {
-    matches!(fit(context, cluster), ClusterFit::InPlace | ClusterFit::OtherVersion)
+    fit(context, cluster).is_updated()
 }
 
 fn create<'a>(

@@ -145,7 +145,7 @@ fn goes_back(context: &ServiceContext<'_>, clusters: &ServiceClusters<'_>) -> bo
     let (Some(active), Some(pending)) = (clusters.active, clusters.pending) else { return false };
     !context.is_incremental()
         && fit(context, pending) == ClusterFit::Other
-        && fit(context, active) != ClusterFit::Other
+        && fit(context, active).is_of_the_spec()
 }
 
 /// A spec that changes during an incremental upgrade takes the upgrade back first: the new cluster is not of it any more.
@@ -169,7 +169,7 @@ fn note_rollback(
             state.set(&wanted, context.now());
         }
         // The spec is that of the new cluster again.
-        (ClusterFit::Same | ClusterFit::OtherVersion | ClusterFit::InPlace, true) => {
+        (fit, true) if fit.is_of_the_spec() => {
             state.remove_condition(ROLLBACK_IN_PROGRESS);
         }
         _ => {}

@@ -22,11 +22,24 @@ pub(super) enum ClusterFit {
     /// Another version of the operator made it, and the spec is the same. It gets the annotations of this version, and keeps its spec: its
     /// scale may be that of the autoscaler, and Kueue has added to its pods.
     OtherVersion,
-    /// The spec has more worker groups, behind those of the cluster, or another version of the operator made the cluster and the spec
-    /// differs. It is changed in place.
+    /// Another version of the operator made it, and the spec is another one. It is changed in place.
+    OtherVersionAndSpec,
+    /// The spec has more worker groups, behind those of the cluster. It is changed in place.
     InPlace,
     /// A new cluster is needed.
     Other,
+}
+
+impl ClusterFit {
+    /// Whether the cluster gets what it lacks, and stays.
+    pub(super) fn is_updated(self) -> bool {
+        matches!(self, Self::OtherVersion | Self::OtherVersionAndSpec | Self::InPlace)
+    }
+
+    /// Whether the pods of the cluster are those of the spec, or of a part of it to which groups are appended.
+    pub(super) fn is_of_the_spec(self) -> bool {
+        matches!(self, Self::Same | Self::OtherVersion | Self::InPlace)
+    }
 }
 
 /// Compares a cluster with the spec of the RayService.
@@ -36,7 +49,7 @@ pub(super) fn fit(context: &ServiceContext<'_>, cluster: &Value) -> ClusterFit {
     if annotation(cluster, names::OPERATOR_VERSION) != context.settings.version {
         return match is_made_from(&cluster["spec"], spec) {
             true => ClusterFit::OtherVersion,
-            false => ClusterFit::InPlace,
+            false => ClusterFit::OtherVersionAndSpec,
         };
     }
     let made_from = annotation(cluster, names::SPEC_HASH);

@@ -1,5 +1,7 @@
 //! Rules of RayServices without a recording: lost memory, foreign objects, hostile heads, a spec that goes back.
 
+mod takeover;
+
 use jiff::Timestamp;
 use ray::{
     PassInputs,
@@ -464,74 +466,6 @@ fn new_clusters(orders: &[RayStep]) -> usize {
     let is_new =
         |step: &&RayStep| matches!(step, RayStep::Create(it) if it["kind"] == "RayCluster");
     orders.iter().filter(is_new).count()
-}
-
-#[test]
-fn the_cluster_of_another_operator_is_taken_over_as_it_is() {
-    let service = ray_service("ray:1", &active("rs-a"));
-    let mut children = cluster("rs-a", "ray:1");
-    let annotations = &mut children[0]["metadata"]["annotations"];
-    annotations["ray.io/kuberay-version"] = json!("v1.7.0");
-    annotations["ray.io/hash-without-replicas-and-workers-to-delete"] = json!("HASHOFANOTHER");
-    let (orders, ends) = pass(&service, &children, &ServiceMemory::default(), head("RUNNING"));
-    assert_eq!(new_clusters(&orders), 0);
-    let is_deletion = |step: &RayStep| matches!(step, RayStep::Delete(_));
-    assert!(!orders.iter().any(is_deletion), "{orders:?}");
-    if let Some(status) = status(&ends) {
-        assert_eq!(status["pendingServiceStatus"]["rayClusterName"], Value::Null);
-    }
-    let refreshed = orders.iter().find_map(|step| match step {
-        RayStep::Patch { target, patch } if target.kind == "RayCluster" => Some(patch),
-        _ => None,
-    });
-    let annotations = &refreshed.expect("a patch")["metadata"]["annotations"];
-    assert_eq!(annotations["ray.io/kuberay-version"], OperatorSettings::default().version);
-    assert_ne!(OperatorSettings::default().version, "v1.7.0", "the name of an official release");
-}
-
-#[test]
-fn a_cluster_of_another_operator_keeps_its_scale_and_what_admission_added() {
-    let service = ray_service("ray:1", &active("rs-a"));
-    let mut children = cluster("rs-a", "ray:1");
-    children[0]["metadata"]["annotations"]["ray.io/kuberay-version"] = json!("v1.7.0");
-    let spec = &mut children[0]["spec"];
-    spec["headGroupSpec"]["template"]["spec"]["tolerations"] = json!([{"key": "a"}]);
-    spec["headGroupSpec"]["template"]["metadata"] = json!({});
-    for group in spec["workerGroupSpecs"].as_array_mut().into_iter().flatten() {
-        group["replicas"] = json!(7);
-        group["scaleStrategy"] = json!({});
-    }
-    let (orders, _) = pass(&service, &children, &ServiceMemory::default(), head("RUNNING"));
-    let patches = orders.iter().filter_map(|step| match step {
-        RayStep::Patch { target, patch } if target.kind == "RayCluster" => Some(&patch["spec"]),
-        _ => None,
-    });
-    assert_eq!(patches.collect::<Vec<_>>(), [&Value::Null], "annotations alone");
-}
-
-#[test]
-fn an_upgrade_of_another_operator_goes_on_with_its_clusters() {
-    let mut state = active("rs-a");
-    state["pendingServiceStatus"] = json!({"rayClusterName": "rs-b"});
-    state["conditions"][1]["status"] = json!("True");
-    let service = ray_service("ray:2", &state);
-    let mut children = cluster("rs-a", "ray:1");
-    children.extend(cluster("rs-b", "ray:2"));
-    for child in children.iter_mut().filter(|it| it["kind"] == "RayCluster") {
-        let annotations = &mut child["metadata"]["annotations"];
-        annotations["ray.io/kuberay-version"] = json!("v1.7.0");
-        annotations["ray.io/hash-without-replicas-and-workers-to-delete"] = json!("HASHOFANOTHER");
-    }
-    let (orders, _) = pass(&service, &children, &ServiceMemory::default(), head("RUNNING"));
-    assert_eq!(new_clusters(&orders), 0);
-    let patched: Vec<&str> = orders
-        .iter()
-        .filter_map(|step| match step {
-            RayStep::Patch { target, .. } if target.kind == "RayCluster" => Some(&*target.name),
-            _ => None,
-        })
-        .collect();
-    assert_eq!(patched, ["rs-b"], "the active one keeps its spec");
 }
 
 #[test]
