@@ -6,6 +6,7 @@
 //! | `context`, `state` | what all steps read; the status while a pass changes it |
 //! | `memory` | what is kept between passes, and may be lost |
 //! | `clusters`, `goal` | which clusters are made, changed and removed; whether a cluster is of the present spec |
+//! | `go_form` | when two specs are equal for an operator in Go |
 //! | `serve_label`, `applications`, `serve_config` | what heads serve, and what they are asked and sent |
 //! | `services`, `gateway` | how traffic reaches a cluster |
 //! | `incremental` | how traffic and capacity move from one cluster to another |
@@ -21,6 +22,7 @@ mod conditions;
 mod context;
 mod decide;
 mod gateway;
+mod go_form;
 mod goal;
 mod incremental;
 mod memory;

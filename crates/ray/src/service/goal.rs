@@ -7,7 +7,7 @@
 
 use serde_json::{Value, json};
 
-use super::context::ServiceContext;
+use super::{context::ServiceContext, go_form::go_form};
 use crate::{
     cluster::recreate_hash,
     json::{annotation, items, list},
@@ -73,21 +73,9 @@ pub(super) fn fit(context: &ServiceContext<'_>, cluster: &Value) -> ClusterFit {
     }
 }
 
-/// Whether the pods of a cluster's spec are those of another spec. Operators write fields without a value as `{}` or not at all.
+/// Whether the pods of a cluster's spec are those of another spec, for an operator that has decoded the spec and written it again.
 fn is_made_from(cluster: &Value, spec: &Value) -> bool {
-    recreate_hash(&without_empty(cluster)) == recreate_hash(&without_empty(spec))
-}
-
-fn without_empty(value: &Value) -> Value {
-    match value {
-        Value::Object(fields) => {
-            let fields = fields.iter().map(|(name, value)| (name.clone(), without_empty(value)));
-            let is_set = |value: &Value| !value.is_null() && *value != json!({});
-            Value::Object(fields.filter(|(_, value)| is_set(value)).collect())
-        }
-        Value::Array(items) => items.iter().map(without_empty).collect(),
-        other => other.clone(),
-    }
+    recreate_hash(&go_form(cluster)) == recreate_hash(&go_form(spec))
 }
 
 /// The annotations of a cluster that is made from the present spec.

@@ -27,10 +27,21 @@ fn the_cluster_of_another_operator_is_taken_over_as_it_is() {
 
 #[test]
 fn a_cluster_of_another_operator_keeps_its_scale_and_what_admission_added() {
-    let service = ray_service("ray:1", &active("rs-a"));
-    let mut children = cluster("rs-a", "ray:1");
+    let mut service = ray_service("ray:1", &active("rs-a"));
+    let container = "/headGroupSpec/template/spec/containers/0";
+    let written = service["spec"]["rayClusterConfig"].pointer_mut(container).expect("a container");
+    written["resources"] = json!({"limits": {"cpu": 2}, "requests": {"cpu": "0.5"}});
+    written["args"] = json!([]);
+    written["tty"] = json!(false);
+    let mut children = cluster_of(service.clone(), "rs-a");
     children[0]["metadata"]["annotations"]["ray.io/kuberay-version"] = json!("v1.7.0");
     let spec = &mut children[0]["spec"];
+    let by_another = spec.pointer_mut(container).expect("a container");
+    by_another["resources"] = json!({"limits": {"cpu": "2"}, "requests": {"cpu": "500m"}});
+    by_another
+        .as_object_mut()
+        .expect("a container")
+        .retain(|name, _| name != "args" && name != "tty");
     spec["headGroupSpec"]["template"]["spec"]["tolerations"] = json!([{"key": "a"}]);
     spec["headGroupSpec"]["template"]["metadata"] = json!({});
     for group in spec["workerGroupSpecs"].as_array_mut().into_iter().flatten() {
@@ -63,9 +74,9 @@ fn made_by_another(cluster: &mut Value) {
 }
 
 /// The clusters that a pass changes.
-fn patched_clusters(orders: &[RayStep]) -> Vec<&str> {
-    let patched = |step| match step {
-        &RayStep::Patch { ref target, .. } if target.kind == "RayCluster" => Some(&*target.name),
+fn patched_clusters<'a>(orders: &'a [RayStep]) -> Vec<&'a str> {
+    let patched = |step: &'a RayStep| match step {
+        RayStep::Patch { target, .. } if target.kind == "RayCluster" => Some(&*target.name),
         _ => None,
     };
     orders.iter().filter_map(patched).collect()
