@@ -68,7 +68,7 @@ use self::{
     pass::PassIo,
     resources::{WatchedChild, resource, watched_children, watched_nodes, watched_on_openshift},
     security_facts::{SecurityFactsError, security_settings},
-    submitter_rights::check_rights_policy,
+    submitter_rights::report_unchecked_rights,
     takeover::{LeaseSightings, NotOperated, operated},
 };
 pub(crate) use self::{parent::AllSettings, phase_metrics::PhaseMetrics, takeover::OperatorMode};
@@ -117,19 +117,7 @@ impl Operators {
             match self.operated_kinds(&mut sightings).await {
                 Ok(kinds) => {
                     reported = None;
-                    match self.security(&kinds).await {
-                        Ok(security) => {
-                            tracing::info!(?kinds, secured = security.is_some(), "operators run");
-                            self.report_unchecked_rights(&kinds).await;
-                            let known = (kinds, &mut sightings);
-                            self.operate(known, security, &leadership, &stop).await;
-                        }
-                        // A cluster that is not secured although it should be is worse than one that waits.
-                        Err(error) => {
-                            let error = error_chain::describe(&error);
-                            tracing::warn!(error, "operators do not run");
-                        }
-                    }
+                    self.start((kinds, &mut sightings), &leadership, &stop).await;
                 }
                 // Once: it is looked at again and again.
                 Err(why) if reported.as_ref() != Some(&why) => {
@@ -141,6 +129,33 @@ impl Operators {
             let _ = stop.run_until_cancelled(time::sleep(RECHECK)).await;
         }
         stop.cancelled().await;
+    }
+
+    /// Operates, once it is known how RayClusters are secured.
+    async fn start(
+        &self,
+        (mut kinds, sightings): (Vec<ParentKind>, &mut LeaseSightings),
+        leadership: &Leadership,
+        stop: &Stop,
+    ) {
+        let security = loop {
+            match self.security(&kinds).await {
+                Ok(None) => break None,
+                // An official operator may have come while the security was read.
+                Ok(security) => match self.operated_kinds(sightings).await {
+                    Ok(still) if still == kinds => break security,
+                    Ok(still) => kinds = still,
+                    Err(_) => return,
+                },
+                // A cluster that is not secured although it should be is worse than one that waits.
+                Err(error) => {
+                    let error = error_chain::describe(&error);
+                    return tracing::warn!(error, "operators do not run");
+                }
+            }
+        };
+        tracing::info!(?kinds, secured = security.is_some(), "operators run");
+        self.operate((kinds, sightings), security, leadership, stop).await;
     }
 
     async fn operated_kinds(
@@ -156,21 +171,6 @@ impl Operators {
             |kind: &ParentKind| names.as_ref().is_none_or(|names| names.contains(&kind.name()));
         let kinds = ParentKind::enabled(self.settings.ray.gates);
         Ok(kinds.filter(is_operated).collect())
-    }
-
-    /// Says so if users get rights of the agent by way of AppWrappers. The AppWrappers of a cluster for one user need no check, so they
-    /// are operated all the same.
-    async fn report_unchecked_rights(&self, kinds: &[ParentKind]) {
-        if !kinds.contains(&ParentKind::AppWrapper) {
-            return;
-        }
-        if let Err(error) = check_rights_policy(&self.client).await {
-            let error = error_chain::describe(&error);
-            tracing::warn!(
-                error,
-                "AppWrappers may contain what their submitters may not create: install config/appwrapper-rights"
-            );
-        }
     }
 
     /// What is added to RayClusters, if they are operated here.
@@ -199,6 +199,9 @@ impl Operators {
         let (changes, received) = mpsc::channel(CHANGES);
         let on_openshift = security.as_ref().is_some_and(SecuritySettings::writes_openshift);
         let further = if on_openshift { watched_on_openshift() } else { Vec::new() };
+        if kinds.contains(&ParentKind::AppWrapper) {
+            tasks.spawn(report_unchecked_rights(self.client.clone()));
+        }
         let n_watches = self.watch((&kinds, further), &changes, &until, &mut tasks);
         let mut settings = self.settings.clone();
         settings.ray.security = security;

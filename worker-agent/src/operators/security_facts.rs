@@ -1,6 +1,6 @@
 //! Reads what the security of RayClusters needs to know of the cluster, once whenever the operators start.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 use crds::json::text;
 use kube::Client;
@@ -9,6 +9,7 @@ use ray::security::{
 };
 use runtime::json_object;
 use serde_json::Value;
+use tokio::time;
 
 /// The group version that makes a cluster OpenShift.
 const ROUTES: &str = "/apis/route.openshift.io/v1";
@@ -30,6 +31,9 @@ const OPERATOR_NAMESPACE: &str = "ray-system";
 /// The namespaces of the official operators on OpenShift, unless the installation says otherwise.
 const OPENSHIFT_NAMESPACES: [&str; 2] = ["opendatahub", "redhat-ods-applications"];
 
+/// How long the cluster may take to answer.
+const DEADLINE: Duration = Duration::from_secs(10);
+
 /// Why RayClusters cannot be secured.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SecurityFactsError {
@@ -39,12 +43,23 @@ pub(super) enum SecurityFactsError {
         #[source]
         source: Box<kube::Error>,
     },
+    #[error("what it needs of the cluster was not read within {} s", DEADLINE.as_secs())]
+    TooLate,
     #[error("the settings of the security of RayClusters: {0}")]
     Settings(#[from] SecurityConfigError),
 }
 
 /// The settings together with what the cluster says.
 pub(super) async fn security_settings(
+    client: &Client,
+    config: &SecurityConfig,
+    agent_namespace: &str,
+) -> Result<SecuritySettings, SecurityFactsError> {
+    let settings = read_settings(client, config, agent_namespace);
+    time::timeout(DEADLINE, settings).await.unwrap_or(Err(SecurityFactsError::TooLate))
+}
+
+async fn read_settings(
     client: &Client,
     config: &SecurityConfig,
     agent_namespace: &str,

@@ -7,13 +7,14 @@ use k8s_openapi::api::admissionregistration::v1::{
     ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
 };
 use kube::{Api, Client};
+use runtime::error_chain;
 
 /// The name of the policy and of its binding.
 const NAME: &str = "sluice-appwrapper-rights";
 
 /// Why rights of submitters may not be checked.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum UncheckedRights {
+enum UncheckedRights {
     #[error("the ValidatingAdmissionPolicy {NAME} is not installed")]
     NoPolicy,
     #[error("the ValidatingAdmissionPolicyBinding {NAME} is not installed")]
@@ -24,8 +25,36 @@ pub(super) enum UncheckedRights {
     Unreadable(&'static str, #[source] kube::Error),
 }
 
+impl UncheckedRights {
+    /// What an administrator can do about it.
+    fn remedy(&self) -> &'static str {
+        match self {
+            Self::Unreadable(_, kube::Error::Api(status)) if status.code == 403 => {
+                "give the role of the agent `get` of both: install config/worker/operators"
+            }
+            Self::Unreadable(..) => "they are read again when the operators start again",
+            Self::NoPolicy | Self::NoBinding | Self::DeniesNothing => {
+                "install config/appwrapper-rights"
+            }
+        }
+    }
+}
+
+/// Says so if users get rights of the agent by way of AppWrappers. The AppWrappers of a cluster for one user need no check, so they are
+/// operated all the same.
+pub(super) async fn report_unchecked_rights(client: Client) {
+    if let Err(why) = check_rights_policy(&client).await {
+        let (error, remedy) = (error_chain::describe(&why), why.remedy());
+        tracing::warn!(
+            error,
+            remedy,
+            "AppWrappers may contain what their submitters may not create"
+        );
+    }
+}
+
 /// Looks whether the policy is there, and denies.
-pub(super) async fn check_rights_policy(client: &Client) -> Result<(), UncheckedRights> {
+async fn check_rights_policy(client: &Client) -> Result<(), UncheckedRights> {
     let policies: Api<ValidatingAdmissionPolicy> = Api::all(client.clone());
     let policy = policies.get_metadata_opt(NAME).await;
     let policy = policy.map_err(|error| UncheckedRights::Unreadable("the policy", error))?;
@@ -110,5 +139,21 @@ mod tests {
         }
         let text = found(refusal(StatusCode::FORBIDDEN, "Forbidden"), absent()).await;
         assert_eq!(text, "cannot read the policy");
+    }
+
+    #[tokio::test]
+    async fn only_a_policy_that_was_read_is_to_be_installed() {
+        let remedy = |policy| async move {
+            let absent = refusal(StatusCode::NOT_FOUND, "NotFound");
+            let found = check_rights_policy(&client(policy, absent)).await;
+            found.expect_err("not checked").remedy()
+        };
+        let refused = |code, reason| remedy(refusal(code, reason));
+        let absent = refused(StatusCode::NOT_FOUND, "NotFound").await;
+        assert!(absent.contains("config/appwrapper-rights"), "{absent}");
+        let forbidden = refused(StatusCode::FORBIDDEN, "Forbidden").await;
+        assert!(forbidden.contains("role of the agent"), "{forbidden}");
+        let broken = refused(StatusCode::INTERNAL_SERVER_ERROR, "InternalError").await;
+        assert!(!broken.contains("config/"), "{broken}");
     }
 }

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use kube::{Client, client::Body};
 use leader::ClientMetrics;
 use parking_lot::Mutex;
+use ray::security::SecurityConfig;
 use runtime::{Stop, events::Reporter, lease::Leadership};
 use serde_json::{Value, json};
 use tokio::{sync::Notify, task::JoinHandle, time};
@@ -18,6 +19,8 @@ struct OperatedCluster {
     is_labelled: bool,
     /// The lease of the official operator of Ray, if there is one.
     lease: Option<Value>,
+    /// Answers about paths with this part take so many seconds.
+    slow: Option<(&'static str, u64)>,
     /// Paths that were asked for.
     asked: Vec<String>,
 }
@@ -59,6 +62,10 @@ impl SharedCluster {
         if is_watch {
             std::future::pending::<()>().await;
         }
+        let slow = self.cluster.lock().slow;
+        if let Some((_, delay)) = slow.filter(|(part, _)| path.contains(part)) {
+            seconds(delay).await;
+        }
         let cluster = self.cluster.lock();
         if let Some((_, name)) = path.split_once("/customresourcedefinitions/") {
             let label = cluster.is_labelled.then_some("sluice-agent");
@@ -97,6 +104,14 @@ fn held_lease() -> Value {
 }
 
 fn run(cluster: &SharedCluster, mode: OperatorMode) -> (Stop, JoinHandle<()>) {
+    run_secured(cluster, mode, None)
+}
+
+fn run_secured(
+    cluster: &SharedCluster,
+    mode: OperatorMode,
+    security: Option<SecurityConfig>,
+) -> (Stop, JoinHandle<()>) {
     let operators = Operators {
         mode,
         client: cluster.client(),
@@ -106,7 +121,7 @@ fn run(cluster: &SharedCluster, mode: OperatorMode) -> (Stop, JoinHandle<()>) {
         head_proxy: None,
         components: appwrapper::AllowedComponents::default(),
         settings: AllSettings::default(),
-        security: None,
+        security,
         namespace: "kueue-system".to_owned(),
     };
     let stop = Stop::new();
@@ -190,5 +205,53 @@ async fn auto_follows_the_label() {
         seconds(70).await;
         assert_eq!(cluster.lists("rayclusters"), expected, "{is_labelled}");
     }
+    end(running).await;
+}
+
+/// A report for an administrator delays no object.
+#[tokio::test(start_paused = true)]
+async fn operators_run_while_the_policy_about_rights_is_read() {
+    let cluster = SharedCluster::default();
+    cluster.cluster.lock().slow = Some(("/validatingadmissionpolicies/", 1000));
+    let running = run(&cluster, OperatorMode::On);
+    seconds(100).await;
+    assert_eq!(cluster.lists("appwrappers"), 1);
+    end(running).await;
+}
+
+/// What makes a cluster OpenShift.
+const ROUTES: &str = "/apis/route.openshift.io/";
+
+fn security() -> Option<SecurityConfig> {
+    let images = "certGeneratorImage: a, oauthProxyImage: b";
+    let text = format!("kuberay: {{ingressDomain: apps.example, {images}}}");
+    Some(SecurityConfig::parse(&text).expect("a configuration"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn facts_of_the_security_are_awaited_for_seconds_only() {
+    let cluster = SharedCluster::default();
+    cluster.cluster.lock().is_labelled = true;
+    cluster.cluster.lock().slow = Some((ROUTES, 1000));
+    let running = run_secured(&cluster, OperatorMode::Auto, security());
+    seconds(60).await;
+    let checks = cluster.lists("leases");
+    seconds(60).await;
+    assert!(cluster.lists("leases") > checks, "the leases are read again");
+    assert_eq!(cluster.lists("rayclusters"), 0, "none that is not secured");
+    end(running).await;
+}
+
+/// Leases count as they are when the operators start, however long the security took.
+#[tokio::test(start_paused = true)]
+async fn an_operator_that_comes_while_the_security_is_read_is_left_its_kinds() {
+    let cluster = SharedCluster::default();
+    cluster.cluster.lock().is_labelled = true;
+    cluster.cluster.lock().slow = Some((ROUTES, 5));
+    let running = run_secured(&cluster, OperatorMode::Auto, security());
+    seconds(2).await;
+    cluster.set_lease(Some(held_lease()));
+    seconds(5).await;
+    assert_eq!((cluster.lists("rayclusters"), cluster.lists("appwrappers")), (0, 1));
     end(running).await;
 }
