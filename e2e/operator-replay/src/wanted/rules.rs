@@ -110,7 +110,7 @@ pub(super) const GENERAL_RULES: &[GeneralRule] = &[
         name: "any:submitter-that-is-gone",
         concerns: ray_steps::runs_without_its_submitter,
         explains: |difference| {
-            ["Job/", "event CreatedRayJobSubmitter"].iter().any(|it| difference.contains(it))
+            [": Job/", ": event CreatedRayJobSubmitter"].iter().any(|it| difference.contains(it))
                 && difference.contains("is not recorded")
         },
     },

@@ -87,3 +87,15 @@ fn a_rule_about_one_place_explains_no_other() {
     });
     assert!(explains(&waiting, "step 1: RayJob/j.status.jobDeploymentStatus"));
 }
+
+#[test]
+fn only_the_submitter_that_is_gone_is_made_again() {
+    let job = json!({
+        "kind": "RayJob", "metadata": {"name": "j"}, "spec": {"submissionMode": "K8sJobMode"},
+        "status": {"jobDeploymentStatus": "Running"},
+    });
+    assert!(explains(&job, "step 1 (a): Job/j is not recorded"));
+    assert!(explains(&job, "step 1 (a): RayJob/j: event CreatedRayJobSubmitter is not recorded"));
+    assert!(!explains(&job, "step 1 (a): RayJob/k is not recorded"));
+    assert!(!explains(&job, "step 1 (a): RayJob/j: event SubmittedRayJob is not recorded"));
+}
