@@ -6,6 +6,12 @@ use serde_json::Value;
 
 use crate::wanted;
 
+/// Ours goes on writing.
+pub(crate) const NO_REST: &str = "does not come to rest";
+
+/// What an operation of a step was about.
+pub(crate) const NOT_THERE: &str = "is not there to be changed";
+
 /// A step of a case as it was recorded.
 pub(crate) struct Moment<'a> {
     pub(crate) step: &'a Value,
@@ -72,7 +78,7 @@ impl CaseVerdict {
         let mut unexplained = Vec::new();
         let mut reasons = BTreeSet::new();
         for difference in found {
-            match wanted::reason(moment, &difference) {
+            match wanted::reason(moment, &difference).filter(|_| !is_void(&difference)) {
                 Some(reason) => {
                     reasons.insert(reason);
                 }
@@ -95,6 +101,11 @@ impl CaseVerdict {
         let n_wanted = self.wanted.len();
         (!self.differences.is_empty(), self.cut_at.is_some(), n_wanted, usize::MAX - self.n_further)
     }
+}
+
+/// Whether the step could not be taken as recorded, so that no rule says what follows.
+fn is_void(difference: &str) -> bool {
+    difference.ends_with(NOT_THERE) || difference.ends_with(&format!(": {NO_REST}"))
 }
 
 #[cfg(test)]
@@ -121,5 +132,22 @@ mod tests {
         let mut failed = CaseVerdict::default();
         assert!(!failed.take(&other, found()));
         assert!(failed.cut_at.is_none() && failed.differences.len() == 1);
+    }
+
+    #[test]
+    fn no_rule_explains_what_makes_the_comparison_void() {
+        let spec = json!({"workerGroupSpecs": [{"groupName": "headgroup"}]});
+        let objects = BTreeMap::from([("RayCluster/c".to_owned(), json!({"spec": spec}))]);
+        let (none, step) = (BTreeMap::new(), json!({}));
+        let moment = Moment { step: &step, before: &none, after: &objects };
+        let differences = |text: &str| {
+            let mut verdict = CaseVerdict::default();
+            verdict.take(&moment, vec![format!("step 1 (a): {text}")]);
+            verdict.differences.len()
+        };
+        assert_eq!(differences("Pod/p is missing"), 0, "the rule explains any other");
+        assert_eq!(differences("does not come to rest"), 1);
+        assert_eq!(differences("Pod/p is not there to be changed"), 1);
+        assert_eq!(differences("the official operator does not come to rest"), 0, "theirs");
     }
 }

@@ -15,7 +15,7 @@ use super::{
 use crate::{
     normal::normal,
     value_difference::compare,
-    verdict::{CaseVerdict, Moment},
+    verdict::{CaseVerdict, Moment, NO_REST, NOT_THERE},
     wanted::HEALTH,
 };
 
@@ -109,7 +109,7 @@ impl RayReplay {
         }
         let mut found = std::mem::take(&mut self.absent);
         if !settled {
-            found.push("does not come to rest".to_owned());
+            found.push(NO_REST.to_owned());
         }
         self.rename();
         self.pair_passed_clusters(step);
@@ -198,7 +198,7 @@ impl RayReplay {
 
     fn change(&mut self, target: &str, change: impl FnOnce(&mut Value)) {
         let Some(object) = self.world.objects.get_mut(target) else {
-            return self.absent.push(format!("{target} is not there to be changed"));
+            return self.absent.push(format!("{target} {NOT_THERE}"));
         };
         let spec = object["spec"].clone();
         change(object);

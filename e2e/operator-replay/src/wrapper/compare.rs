@@ -11,7 +11,7 @@ use super::{
 use crate::{
     normal::normal,
     value_difference::compare,
-    verdict::{CaseVerdict, Moment},
+    verdict::{CaseVerdict, Moment, NOT_THERE},
 };
 
 /// Replays a case. When a pod starts was not recorded, so several delays are tried.
@@ -148,7 +148,7 @@ impl WrapperReplay {
     fn change(&mut self, target: &str, change: impl FnOnce(&mut Value)) {
         match self.world.objects.get_mut(target) {
             Some(object) => change(object),
-            None => self.absent.push(format!("{target} is not there to be changed")),
+            None => self.absent.push(format!("{target} {NOT_THERE}")),
         }
         self.touched(target);
     }
