@@ -44,7 +44,7 @@ pub enum OperatorOutcome {
 pub struct WantedCase {
     /// Rules and reasons.
     pub reasons: Vec<&'static str>,
-    /// Steps after the first such difference that are as recorded, or differ by a rule again.
+    /// Steps after the first such difference that are as recorded. One that differs by a rule again is not.
     pub n_further: usize,
     /// The step, from 1, at which the comparison ends, because it follows from one.
     pub cut_at: Option<u64>,

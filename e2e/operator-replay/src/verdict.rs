@@ -52,7 +52,7 @@ pub(crate) struct CaseVerdict {
     pub(crate) differences: Vec<String>,
     /// Rules and reasons of those that are wanted.
     pub(crate) wanted: BTreeSet<&'static str>,
-    /// Steps after the first wanted difference that are as recorded, or differ by a rule again.
+    /// Steps after the first wanted difference that are as recorded. One that differs by a rule again is not.
     pub(crate) n_further: usize,
     /// The step, from 1, that differed and follows one with a wanted difference. What comes after it is not compared.
     pub(crate) cut_at: Option<u64>,
@@ -86,7 +86,7 @@ impl CaseVerdict {
             }
         }
         if unexplained.is_empty() {
-            self.n_further += usize::from(is_further);
+            self.n_further += usize::from(is_further && reasons.is_empty());
             self.wanted.extend(reasons);
         } else if is_further {
             self.cut_at = Some(self.n_steps);
@@ -125,7 +125,7 @@ mod tests {
         let mut verdict = CaseVerdict::default();
         assert!(verdict.take(&other, Vec::new()) && verdict.take(&wanted, found()));
         assert!(verdict.take(&wanted, found()) && verdict.take(&other, Vec::new()));
-        assert_eq!((verdict.wanted.len(), verdict.n_further, verdict.cut_at), (1, 2, None));
+        assert_eq!((verdict.wanted.len(), verdict.n_further, verdict.cut_at), (1, 1, None));
         assert!(!verdict.take(&other, found()));
         assert!(verdict.differences.is_empty(), "it follows from the wanted one");
         assert_eq!(verdict.cut_at, Some(5));
