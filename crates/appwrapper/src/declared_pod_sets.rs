@@ -163,6 +163,20 @@ mod tests {
         }
     }
 
+    /// A worker with the official controller has the same Workload for a copy.
+    #[test]
+    fn a_replica_of_several_hosts_counts_one_pod() {
+        let group = json!([{"replicas": 2, "numOfHosts": 4, "template": template()}]);
+        let sets = inferred(&ray(&group)).expect("a known kind");
+        assert_eq!(sets.iter().map(|set| set.replicas).collect::<Vec<_>>(), [Some(1), Some(2)]);
+        let declared = json!([
+            {"path": "template.spec.headGroupSpec.template", "replicas": 1},
+            {"path": "template.spec.workerGroupSpecs[0].template", "replicas": 8},
+        ]);
+        let found = errors(&json!([{"template": ray(&group), "podSets": declared}]));
+        assert!(found[0].contains("differs from inferred count 2"), "{found:?}");
+    }
+
     #[test]
     fn replicas_that_are_no_number_are_refused() {
         let deployment = |replicas: Value| {
