@@ -15,7 +15,7 @@ use kube_core::DynamicObject;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{Gvk, Kinds, declared::Probe, pointer::Pointer};
+use crate::{Gvk, Kinds, declared::probe::Probe, pointer::Pointer};
 
 /// An object that jobs of a kind name.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]

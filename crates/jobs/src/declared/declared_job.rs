@@ -1,6 +1,7 @@
 //! A job of a declared kind.
 
 use crds::{
+    names::labels::PRIORITY_CLASS,
     v1beta2::{PodSet, ReclaimablePod},
     validation::Errors,
 };
@@ -8,14 +9,24 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 
 use super::{
-    JobFields, Outcome, RaySpec, Reclaimable, SparkSpec, StartAdditions, TrainingSpec, components,
-    declared_pod_set::DeclaredPodSet, live_cluster::LiveCluster, probe, training,
+    JobFields, MarkedPods, Outcome, RaySpec, Reclaimable, SparkSpec, StartAdditions, TrainingSpec,
+    components,
+    declared_object::DeclaredObject,
+    declared_pod_set::DeclaredPodSet,
+    elastic,
+    grouped_pods::{self, GroupOwner},
+    live_cluster::LiveCluster,
+    lookups::{self, ResolvedPodSets, Unresolved},
+    marked_pods, probe, resized_groups, training,
 };
 use crate::{
-    GenericJob, JobGates, Kind, container_env,
-    defaulting::{self, PatchAdd},
+    GenericJob, JobGates, Kind,
+    construct_workload::workload_name_for,
+    container_env,
+    defaulting::{self, DefaultingFacts, PatchAdd},
     elastic_copies::CopiedSize,
     generic_job::{JobOutcome, SetSize, Stop, StopWrite},
+    group_sizes::GroupSizes,
     lookups::{FoundObjects, NeededObject},
     pod_set_info::{PodSetInfo, StartError},
     pods::Pod,
@@ -31,20 +42,7 @@ pub struct DeclaredJob {
     pub(super) metadata: ObjectMeta,
     /// Everything but the metadata.
     pub(crate) object: Value,
-    /// Empty while the job is unresolved.
-    pub(super) pod_sets: Vec<DeclaredPodSet>,
-    pub(super) unresolved: Option<Unresolved>,
-    /// The RayCluster that the operator has made of the job, if its autoscaler changes its size.
-    pub(super) live_cluster: Option<LiveCluster>,
-}
-
-/// Why the pod sets of a job are not known.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Unresolved {
-    /// An object is missing, or cannot be read, that they need.
-    Missing(String),
-    /// The job contradicts itself. Only a change of it mends that.
-    Contradiction(String),
+    pub(super) resolved: ResolvedPodSets,
 }
 
 impl DeclaredJob {
@@ -54,11 +52,55 @@ impl DeclaredJob {
     /// If the metadata or a pod template in the job does not decode.
     pub(crate) fn decode(kind: &Kind, object: Value) -> Result<Self, String> {
         let (metadata, object) = stored_fields::split(object)?;
-        let (kind, pod_sets) = (kind.clone(), Vec::new());
-        let (unresolved, live_cluster) = (None, None);
-        let mut job = Self { kind, metadata, object, pod_sets, unresolved, live_cluster };
-        job.resolve(&FoundObjects::default())?;
+        let (kind, resolved) = (kind.clone(), ResolvedPodSets::default());
+        let mut job = Self { kind, metadata, object, resolved };
+        job.resolved = ResolvedPodSets::read(job.parts(), &FoundObjects::default())?;
         Ok(job)
+    }
+
+    fn parts(&self) -> DeclaredObject<'_> {
+        let Self { kind, metadata, object, .. } = self;
+        DeclaredObject { kind, metadata, object }
+    }
+
+    /// Reads the pod sets of a changed object, which need no other one.
+    pub(super) fn read_again(&mut self) {
+        let read = ResolvedPodSets::read(self.parts(), &FoundObjects::default());
+        let contradiction = |error| Unresolved::Contradiction(error).into();
+        self.resolved = read.unwrap_or_else(contradiction);
+    }
+
+    /// Why a new job is refused: it names an object that is required and was not found.
+    pub(crate) fn refusal_without(&self, found: &FoundObjects) -> Option<String> {
+        lookups::refusal_without(self.parts(), found)
+    }
+
+    /// The groups that copies resize; `None` if the kind has none.
+    pub(super) fn group_sizes(&self) -> Option<GroupSizes> {
+        resized_groups::group_sizes(self.fields(), &self.object, &self.resolved.pod_sets)
+    }
+
+    /// Labels of the object that are decided as for every job, and the marks of its pod template. The same for a changed object:
+    /// its template follows queue and class.
+    pub(crate) fn defaults_of_pods(
+        &self,
+        pods: &MarkedPods,
+        facts: DefaultingFacts,
+        gates: JobGates,
+    ) -> Vec<PatchAdd> {
+        // No gate could hold the pods that run already. Those of another parent start with it.
+        let is_marked = marked_pods::is_marked(&self.kind, pods, &self.object);
+        if pods.are_ready(&self.object) && !is_marked || self.is_held_by_other() {
+            return Vec::new();
+        }
+        let mut steps = defaulting::default(self, facts, gates);
+        let labelled = defaulting::with_labels(self, &steps);
+        // The marks hold the pods, which nothing would ever start if the object is not managed.
+        if defaulting::must_suspend(labelled.queue_name(), facts) {
+            let parts = (&self.kind, &self.object);
+            steps.extend(marked_pods::marks(parts, pods, |key| labelled.label(key)));
+        }
+        steps
     }
 
     pub(super) fn fields(&self) -> Option<&JobFields> {
@@ -94,7 +136,10 @@ impl DeclaredJob {
         if !self.counts_as_queued(gates) {
             return Errors::new();
         }
-        let mut errors = self.check_gates(gates);
+        let mut errors = match self.is_elastic(gates) {
+            true => elastic::check_gates(self.fields(), &self.resolved.pod_sets),
+            false => Errors::new(),
+        };
         errors.extend(self.ray().map(|ray| ray.check(self, gates)).unwrap_or_default());
         let elastic = self.asks_for_elasticity(gates);
         let of_spark = self.spark().map(|spark| spark.check(&self.object, elastic));
@@ -132,7 +177,7 @@ impl DeclaredJob {
             let count = (n > 0 && n <= set.replicas).then(|| n * set.pods_per_replica)?;
             Some(ReclaimablePod { name: set.name.clone(), count })
         };
-        self.pod_sets.iter().filter_map(succeeded).collect()
+        self.resolved.pod_sets.iter().filter_map(succeeded).collect()
     }
 }
 
@@ -185,44 +230,43 @@ impl GenericJob for DeclaredJob {
             return started;
         };
         // Some versions of the operator refuse a change of patches that comes with the switch.
-        if !training.same_additions((&self.object, &started.object), &started.pod_sets) {
+        if !training.same_additions((&self.object, &started.object), &started.resolved.pod_sets) {
             return started.suspended();
         }
         self.unsuspended()
     }
 
     fn needed_objects(&self) -> Vec<NeededObject> {
-        self.needed().into_iter().map(|(_, needed)| needed).collect()
+        lookups::needed(self.parts()).into_iter().map(|(_, needed)| needed).collect()
     }
 
     fn with_objects(&self, found: &FoundObjects) -> Self {
         let mut job = self.clone();
         // A template of another object that does not decode counts as missing: the job waits until that object is
         // mended.
-        if let Err(error) = job.resolve(found) {
-            job.unresolved = Some(Unresolved::Missing(error));
-        }
+        job.resolved = ResolvedPodSets::read(self.parts(), found)
+            .unwrap_or_else(|error| Unresolved::Missing(error).into());
         job
     }
 
     fn unresolved(&self) -> Option<&str> {
-        match self.unresolved.as_ref()? {
+        match self.resolved.unresolved.as_ref()? {
             Unresolved::Missing(message) | Unresolved::Contradiction(message) => Some(message),
         }
     }
 
     fn contradicts_itself(&self) -> bool {
-        matches!(self.unresolved, Some(Unresolved::Contradiction(_)))
+        matches!(self.resolved.unresolved, Some(Unresolved::Contradiction(_)))
     }
 
     fn live_generation(&self, gates: JobGates) -> Option<String> {
         let has_cluster = self.ray().is_some_and(|ray| ray.live.is_some());
-        let generation = self.live_cluster.as_ref().map(LiveCluster::generation);
+        let generation = self.resolved.live_cluster.as_ref().map(LiveCluster::generation);
         (has_cluster && self.is_elastic(gates)).then(|| generation.unwrap_or_default())
     }
 
     fn set_size(&self) -> Option<SetSize> {
-        self.group_size()
+        grouped_pods::size(&self.kind, &self.object)
     }
 
     fn copied_size(&self) -> Option<CopiedSize> {
@@ -230,17 +274,22 @@ impl GenericJob for DeclaredJob {
     }
 
     fn adopted(&self, pod: &Pod, gates: JobGates) -> Option<Pod> {
-        self.as_member(pod, gates)
+        let owner = GroupOwner {
+            workload: workload_name_for(self, gates),
+            queue_name: self.queue_name(),
+            priority_class: self.label(PRIORITY_CLASS),
+        };
+        grouped_pods::as_member((&self.kind, &self.object), owner, pod, gates)
     }
 
     fn pod_sets(&self, gates: JobGates) -> Vec<PodSet> {
-        let sets = self.pod_sets.iter().map(|set| pod_set(set, gates));
+        let sets = self.resolved.pod_sets.iter().map(|set| pod_set(set, gates));
         let mut sets: Vec<PodSet> = sets.collect();
         if self.kind.pods().is_some() {
             // The metadata is that of the members of the group.
             sets.iter_mut().for_each(|set| set.template.metadata = None);
         }
-        if let Some(live) = self.live_cluster.as_ref().filter(|_| self.is_elastic(gates)) {
+        if let Some(live) = self.resolved.live_cluster.as_ref().filter(|_| self.is_elastic(gates)) {
             live.count_pods(&mut sets);
         }
         if let Some(ray) = self.ray() {
@@ -254,9 +303,9 @@ impl GenericJob for DeclaredJob {
             let former = spark.former_pod_sets(&self.object)?;
             return Some(former.iter().map(|set| pod_set(set, gates)).collect());
         }
-        self.pod_sets.iter().find(|set| set.written.is_some())?;
+        self.resolved.pod_sets.iter().find(|set| set.written.is_some())?;
         let mut sets = self.pod_sets(gates);
-        for (set, declared) in sets.iter_mut().zip(&self.pod_sets) {
+        for (set, declared) in sets.iter_mut().zip(&self.resolved.pod_sets) {
             set.count = Some(declared.written_count());
         }
         Some(sets)
@@ -268,7 +317,7 @@ impl GenericJob for DeclaredJob {
     }
 
     fn requesting_templates(&self) -> Vec<AnnotatedTemplate<'_>> {
-        let annotated = self.pod_sets.iter().map(|set| AnnotatedTemplate {
+        let annotated = self.resolved.pod_sets.iter().map(|set| AnnotatedTemplate {
             path: self.annotations_path(set),
             annotations: set.template.metadata.as_ref().map(|metadata| &metadata.annotations),
             count: set.count(),
@@ -297,11 +346,11 @@ impl GenericJob for DeclaredJob {
     }
 
     fn hold_pods(&mut self) {
-        self.hold_pods_of_group();
+        grouped_pods::hold_pods(&self.kind, &mut self.object);
     }
 
     fn stays_gated_when_dispatched(&self) -> bool {
-        self.group_size().is_some()
+        grouped_pods::size(&self.kind, &self.object).is_some()
     }
 
     fn forwarded_spec(&self, copy: &Self) -> Option<Value> {
@@ -335,8 +384,8 @@ impl GenericJob for DeclaredJob {
             return spark.is_ready(&self.object);
         }
         // Without the runtime it is unknown how many there should be.
-        if let Some(training) = self.training().filter(|_| self.unresolved.is_none()) {
-            return training.is_ready(&self.object, &self.pod_sets);
+        if let Some(training) = self.training().filter(|_| self.resolved.unresolved.is_none()) {
+            return training.is_ready(&self.object, &self.resolved.pod_sets);
         }
         let ready = self.fields().and_then(|fields| fields.ready.as_ref());
         ready.map_or_else(|| self.is_active(), |ready| ready.holds(&self.object))
@@ -391,7 +440,9 @@ impl GenericJob for DeclaredJob {
     }
 
     fn is_held_by_other(&self) -> bool {
-        self.kind.pods().is_some_and(|pods| self.has_other_parent(pods))
+        self.kind
+            .pods()
+            .is_some_and(|pods| marked_pods::has_other_parent(&self.kind, pods, &self.object))
     }
 
     /// Another program starts the jobs of a kind without a declaration.
@@ -432,7 +483,9 @@ impl GenericJob for DeclaredJob {
         {
             defaulting::add_field(self, &training.patches(), patches, &mut steps);
         }
-        steps.extend(self.missing_gates(gates));
+        if self.is_elastic(gates) {
+            steps.extend(elastic::missing_gates(self.fields(), &self.resolved.pod_sets));
+        }
         steps
     }
 
@@ -456,8 +509,8 @@ impl GenericJob for DeclaredJob {
         let before = old.check_components(gates);
         let components = self.check_components(gates).into_iter();
         errors.extend(components.filter(|error| !before.contains(error)));
-        errors.extend(self.check_group_change(old));
-        errors.extend(self.check_parent_change(old));
+        errors.extend(grouped_pods::check_change(&self.kind, &self.object, &old.object));
+        errors.extend(marked_pods::check_parent_change(&self.kind, &self.object, &old.object));
         errors
     }
 }

@@ -3,7 +3,10 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{DefaultField, PodSetRule, Probe, RaySpec, SparkSpec, TrainingSpec};
+use super::{
+    defaults::DefaultField, pod_sets::PodSetRule, probe::Probe, ray::RaySpec, spark::SparkSpec,
+    training::TrainingSpec,
+};
 use crate::{group_sizes::ResizedGroups, pointer::Pointer};
 
 /// Where the fields of a kind stand that decisions read and write.

@@ -16,133 +16,143 @@ use crds::{
 use serde_json::Value;
 
 use super::{
-    DeclaredJob, GroupedPods, MarkedPods,
     declared_pod_set::{DeclaredPodSet, IndexLabels, decode_template},
+    fields::{GroupedPods, MarkedPods},
+    marked_pods::is_marked,
 };
 use crate::{
-    GenericJob, JobGates, Pod, construct_workload::workload_name_for, generic_job::SetSize,
-    pods::template_shape, pointer::Pointer, replicas::membership::Membership, set_copies,
+    GenericJob, JobGates, Kind, Pod, generic_job::SetSize, pods::template_shape, pointer::Pointer,
+    replicas::membership::Membership, set_copies,
 };
 
 /// Role of all pods, and name of their pod set.
 const MAIN: &str = "main";
 
-impl DeclaredJob {
-    fn grouped(&self) -> Option<(&MarkedPods, &GroupedPods)> {
-        let pods = self.kind.pods()?;
-        Some((pods, pods.group.as_ref()?))
-    }
+/// What a group has of its object.
+pub(super) struct GroupOwner<'a> {
+    /// The name of the group, and of its Workload.
+    pub(super) workload: String,
+    pub(super) queue_name: &'a str,
+    pub(super) priority_class: Option<&'a str>,
+}
 
-    /// The size of the group.
-    pub(super) fn group_size(&self) -> Option<SetSize> {
-        let (_, group) = self.grouped()?;
-        Some(SetSize::Group { pods: number(&group.replicas, &self.object).unwrap_or(1) })
-    }
+fn grouped(kind: &Kind) -> Option<(&MarkedPods, &GroupedPods)> {
+    let pods = kind.pods()?;
+    Some((pods, pods.group.as_ref()?))
+}
 
-    /// The pod set of the group.
-    ///
-    /// # Errors
-    /// If the pod template does not decode.
-    pub(super) fn group_pod_set(&self) -> Result<Option<DeclaredPodSet>, String> {
-        let Some((pods, group)) = self.grouped() else {
-            return Ok(None);
-        };
-        let replicas = number(&group.replicas, &self.object).unwrap_or(1);
-        Ok(Some(DeclaredPodSet {
-            name: MAIN.to_owned(),
-            at: pods.template.clone(),
-            path: pods.template.field_path(),
-            template: decode_template(pods.template_of(&self.object), &pods.template)?,
-            base: None,
-            replicas: i32::try_from(replicas).unwrap_or(i32::MAX),
-            pods_per_replica: 1,
-            written: None,
-            called: None,
-            n_groups: None,
-            index_labels: IndexLabels { pod: Some(group.index.clone()), replica: None },
-        }))
-    }
+/// The size of the group.
+pub(super) fn size(kind: &Kind, object: &Value) -> Option<SetSize> {
+    let (_, group) = grouped(kind)?;
+    Some(SetSize::Group { pods: number(&group.replicas, object).unwrap_or(1) })
+}
 
-    /// Gates the pods of the template.
-    pub(super) fn hold_pods_of_group(&mut self) {
-        let Some((pods, _)) = self.grouped() else {
-            return;
-        };
-        let at = pods.template.clone();
-        if let Some(mut template) = at.get(&self.object).cloned() {
-            set_copies::hold_pods(&mut template);
-            at.set(&mut self.object, template);
-        }
-    }
+/// The pod set of the group.
+///
+/// # Errors
+/// If the pod template does not decode.
+pub(super) fn pod_set(kind: &Kind, object: &Value) -> Result<Option<DeclaredPodSet>, String> {
+    let Some((pods, group)) = grouped(kind) else {
+        return Ok(None);
+    };
+    let replicas = number(&group.replicas, object).unwrap_or(1);
+    Ok(Some(DeclaredPodSet {
+        name: MAIN.to_owned(),
+        at: pods.template.clone(),
+        path: pods.template.field_path(),
+        template: decode_template(pods.template_of(object), &pods.template)?,
+        base: None,
+        replicas: i32::try_from(replicas).unwrap_or(i32::MAX),
+        pods_per_replica: 1,
+        written: None,
+        called: None,
+        n_groups: None,
+        index_labels: IndexLabels { pod: Some(group.index.clone()), replica: None },
+    }))
+}
 
-    /// A pod as a member of the group; `None` if it is that already, or the object does not hold it.
-    pub(super) fn as_member(&self, pod: &Pod, gates: JobGates) -> Option<Pod> {
-        let SetSize::Group { pods: total @ 1.. } = self.group_size()? else {
-            return None;
-        };
-        let held = pod.annotation(POD_SUSPENDING_PARENT) == Some(self.kind.framework());
-        if !held || pod.is_deleting() || pod.is_terminated() {
-            return None;
-        }
-        let (_, group) = self.grouped()?;
-        let membership = Membership {
-            workload: workload_name_for(self, gates),
-            total: i64::from(total),
-            role: MAIN,
-            queue_name: self.queue_name(),
-        };
-        let mut member = membership.of(pod, gates);
-        let own = [
-            (POD_GROUP_FAST_ADMISSION, "true"),
-            (POD_GROUP_SERVING, "true"),
-            (POD_GROUP_POD_INDEX_LABEL, &group.index),
-        ];
-        let annotations = member.metadata.annotations.get_or_insert_default();
-        annotations.extend(own.map(|(key, value)| (key.to_owned(), value.to_owned())));
-        // A member keeps the class that the object had when the pod joined.
-        if pod.group(gates).name.is_empty()
-            && let Some(class) = self.label(PRIORITY_CLASS)
-        {
-            let labels = member.metadata.labels.get_or_insert_default();
-            labels.insert(PRIORITY_CLASS.to_owned(), class.to_owned());
-        }
-        (member != *pod).then_some(member)
+/// Gates the pods of the template.
+pub(super) fn hold_pods(kind: &Kind, object: &mut Value) {
+    let Some((pods, _)) = grouped(kind) else {
+        return;
+    };
+    if let Some(mut template) = pods.template.get(object).cloned() {
+        set_copies::hold_pods(&mut template);
+        pods.template.set(object, template);
     }
+}
 
-    /// Errors about a change of what the Workload was made from.
-    pub(super) fn check_group_change(&self, old: &Self) -> Errors {
-        let Some((pods, group)) = self.grouped() else {
-            return Errors::new();
-        };
-        // Without the mark its pods are in no group: it is not managed, or its owner, which sizes it, is.
-        if !old.is_marked(pods) {
-            return Errors::new();
-        }
-        let mut errors: Errors = self.check_replicas(old, group).into_iter().collect();
-        let [now, before] = [self, old].map(|one| {
-            let template = decode_template(pods.template_of(&one.object), &pods.template);
-            template.unwrap_or_default().spec.unwrap_or_default()
-        });
-        let at = format!("{}.spec", pods.template.field_path());
-        errors.extend(template_shape::changes(&at, &now, &before));
-        errors
+/// A pod as a member of the group; `None` if it is that already, or the object does not hold it.
+pub(super) fn as_member(
+    (kind, object): (&Kind, &Value),
+    owner: GroupOwner<'_>,
+    pod: &Pod,
+    gates: JobGates,
+) -> Option<Pod> {
+    let SetSize::Group { pods: total @ 1.. } = size(kind, object)? else {
+        return None;
+    };
+    let held = pod.annotation(POD_SUSPENDING_PARENT) == Some(kind.framework());
+    if !held || pod.is_deleting() || pod.is_terminated() {
+        return None;
     }
+    let (_, group) = grouped(kind)?;
+    let membership = Membership {
+        workload: owner.workload,
+        total: i64::from(total),
+        role: MAIN,
+        queue_name: owner.queue_name,
+    };
+    let mut member = membership.of(pod, gates);
+    let own = [
+        (POD_GROUP_FAST_ADMISSION, "true"),
+        (POD_GROUP_SERVING, "true"),
+        (POD_GROUP_POD_INDEX_LABEL, &group.index),
+    ];
+    let annotations = member.metadata.annotations.get_or_insert_default();
+    annotations.extend(own.map(|(key, value)| (key.to_owned(), value.to_owned())));
+    // A member keeps the class that the object had when the pod joined.
+    if pod.group(gates).name.is_empty()
+        && let Some(class) = owner.priority_class
+    {
+        let labels = member.metadata.labels.get_or_insert_default();
+        labels.insert(PRIORITY_CLASS.to_owned(), class.to_owned());
+    }
+    (member != *pod).then_some(member)
+}
 
-    fn check_replicas(&self, old: &Self, group: &GroupedPods) -> Option<FieldError> {
-        let at = group.replicas.field_path();
-        let [now, before] =
-            [self, old].map(|one| number(&group.replicas, &one.object).unwrap_or(1));
-        // Zero is allowed from every size: the Workload goes on hold.
-        if now == before || now == 0 {
-            return None;
-        }
-        if before > 0 {
-            return Some(immutable(at, now));
-        }
-        // The pods of the former size are members of the group.
-        let remain = number(&group.present, &old.object).unwrap_or(0) > 0;
-        remain.then(|| FieldError::forbidden(at, "scaling down is still in progress"))
+/// Errors about a change of what the Workload was made from.
+pub(super) fn check_change(kind: &Kind, new: &Value, old: &Value) -> Errors {
+    let Some((pods, group)) = grouped(kind) else {
+        return Errors::new();
+    };
+    // Without the mark its pods are in no group: it is not managed, or its owner, which sizes it, is.
+    if !is_marked(kind, pods, old) {
+        return Errors::new();
     }
+    let mut errors: Errors = check_replicas(group, new, old).into_iter().collect();
+    let [now, before] = [new, old].map(|one| {
+        let template = decode_template(pods.template_of(one), &pods.template);
+        template.unwrap_or_default().spec.unwrap_or_default()
+    });
+    let at = format!("{}.spec", pods.template.field_path());
+    errors.extend(template_shape::changes(&at, &now, &before));
+    errors
+}
+
+fn check_replicas(group: &GroupedPods, new: &Value, old: &Value) -> Option<FieldError> {
+    let at = group.replicas.field_path();
+    let [now, before] = [new, old].map(|one| number(&group.replicas, one).unwrap_or(1));
+    // Zero is allowed from every size: the Workload goes on hold.
+    if now == before || now == 0 {
+        return None;
+    }
+    if before > 0 {
+        return Some(immutable(at, now));
+    }
+    // The pods of the former size are members of the group.
+    let remain = number(&group.present, old).unwrap_or(0) > 0;
+    remain.then(|| FieldError::forbidden(at, "scaling down is still in progress"))
 }
 
 fn number(at: &Pointer, object: &Value) -> Option<u32> {

@@ -1,178 +1,214 @@
 //! Pod sets of a declared job whose templates stand in other objects.
 
+use kube_core::DynamicObject;
+
 use super::{
-    DeclaredJob, components,
-    declared_job::Unresolved,
+    components,
+    declared_object::DeclaredObject,
     declared_pod_set::DeclaredPodSet,
+    grouped_pods,
     live_cluster::LiveCluster,
     pod_sets::{self, PodSetsError},
 };
-use kube_core::DynamicObject;
-
 use crate::lookups::{FoundObjects, LookupFailure, LookupRule, NeededObject};
 
-/// An object that the job names, with the name of its rule.
-type Source<'a> = (String, NeededObject, &'a DynamicObject);
-
-/// Why a job has no pod sets.
-enum ReadError {
-    Unresolved(Unresolved),
-    /// A pod template does not decode.
-    Undecodable(String),
+/// The pod sets of a job, as far as the objects that they need were found.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct ResolvedPodSets {
+    /// Empty while the job is unresolved.
+    pub(super) pod_sets: Vec<DeclaredPodSet>,
+    pub(super) unresolved: Option<Unresolved>,
+    /// The RayCluster that the operator has made of the job, if its autoscaler changes its size.
+    pub(super) live_cluster: Option<LiveCluster>,
 }
 
-impl From<Unresolved> for ReadError {
+/// Why the pod sets of a job are not known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Unresolved {
+    /// An object is missing, or cannot be read, that they need.
+    Missing(String),
+    /// The job contradicts itself. Only a change of it mends that.
+    Contradiction(String),
+}
+
+impl From<Unresolved> for ResolvedPodSets {
     fn from(unresolved: Unresolved) -> Self {
-        Self::Unresolved(unresolved)
+        Self { unresolved: Some(unresolved), ..Self::default() }
     }
 }
 
-impl From<String> for ReadError {
-    fn from(error: String) -> Self {
-        Self::Undecodable(error)
-    }
-}
-
-impl From<PodSetsError> for ReadError {
-    fn from(error: PodSetsError) -> Self {
-        match error {
-            PodSetsError::Template(error) => Self::Undecodable(error),
-            wrong => Unresolved::Contradiction(wrong.to_string()).into(),
-        }
-    }
-}
-
-fn unnamed(lookup: &str) -> Unresolved {
-    Unresolved::Contradiction(format!("the job names no {lookup}"))
-}
-
-impl DeclaredJob {
-    /// The objects that the job needs, each with its rule.
-    pub(super) fn needed(&self) -> Vec<(&LookupRule, NeededObject)> {
-        let namespace = self.metadata.namespace.as_deref();
-        let rules = self.kind.lookups().iter();
-        rules.filter_map(|rule| Some((rule, rule.needed(&self.object, namespace)?))).collect()
-    }
-
-    /// Why a new job is refused: it names an object that is required and was not found.
-    pub(crate) fn refusal_without(&self, found: &FoundObjects) -> Option<String> {
-        let needed = self.needed();
-        needed.iter().filter(|(rule, _)| rule.required).find_map(|(rule, needed)| {
-            // What cannot be read proves nothing.
-            (found.get(needed).err()? == LookupFailure::Absent).then(|| rule.refusal(needed))
-        })
-    }
-
+impl ResolvedPodSets {
     /// Reads the pod sets. A job that names a missing object or contradicts itself has none.
     ///
     /// # Errors
     /// If a pod template does not decode.
-    pub(super) fn resolve(&mut self, found: &FoundObjects) -> Result<(), String> {
-        (self.pod_sets, self.live_cluster, self.unresolved) = (Vec::new(), None, None);
-        match self.read(found) {
-            Ok((pod_sets, live_cluster)) => {
-                (self.pod_sets, self.live_cluster) = (pod_sets, live_cluster);
-                Ok(())
-            }
-            Err(ReadError::Unresolved(unresolved)) => {
-                self.unresolved = Some(unresolved);
-                Ok(())
-            }
-            Err(ReadError::Undecodable(error)) => Err(error),
+    pub(super) fn read(job: DeclaredObject<'_>, found: &FoundObjects) -> Result<Self, String> {
+        match resolve(job, found) {
+            Ok(resolved) => Ok(resolved),
+            Err(NoPodSets::Unresolved(unresolved)) => Ok(unresolved.into()),
+            Err(NoPodSets::Undecodable(error)) => Err(error),
         }
     }
 
-    /// The objects that were found, each with its rule.
-    fn sources<'a>(&self, found: &'a FoundObjects) -> Result<Vec<Source<'a>>, ReadError> {
-        let mut sources = Vec::new();
-        for (rule, needed) in self.needed() {
-            match found.get(&needed) {
-                Ok(object) => sources.push((rule.name.clone(), needed, &**object)),
-                Err(_) if rule.optional => {}
-                // All pod sets or none: a Workload of some of them would be admitted for too little.
-                Err(failure) => {
-                    return Err(Unresolved::Missing(failure.message(&needed)).into());
-                }
-            }
-        }
-        Ok(sources)
-    }
-
-    fn read(
-        &self,
-        found: &FoundObjects,
-    ) -> Result<(Vec<DeclaredPodSet>, Option<LiveCluster>), ReadError> {
-        let sources = self.sources(found)?;
-        let mut pod_sets = self.pod_sets_by_rules(&sources)?;
-        let fields = self.fields();
-        let name = self.metadata.name.as_deref().unwrap_or_default();
-        if let Some(at) = fields.and_then(|fields| fields.components.as_ref()) {
-            // No schema checks a wrapped object. The job stays readable: its finalizers are removed, and an event names the field.
-            let sets = components::wrapped_pod_sets(at, &self.object, name);
-            pod_sets.extend(sets.map_err(|error| Unresolved::Contradiction(error.to_string()))?);
-        }
-        if let Some(training) = self.training() {
-            let (.., runtime) = sources.first().ok_or_else(|| unnamed("runtime"))?;
-            pod_sets.extend(training.pod_sets(&self.object, name, &runtime.data)?);
-        }
-        if let Some(spark) = self.spark() {
-            pod_sets.extend(spark.pod_sets(&self.object)?);
-        }
-        pod_sets.extend(self.group_pod_set()?);
-        // Last, because upstream has the pod set of the submitter behind those of the groups
-        // (docs/reference/kueue.md §7.8).
-        let Some(ray) = self.ray() else { return Ok((pod_sets, None)) };
-        ray.place_fields(&mut pod_sets);
-        pod_sets.extend(ray.submitter(&self.object)?);
-        let live = sources.iter().find(|one| ray.live.as_ref() == Some(&one.0));
-        let groups = fields.and_then(|one| one.pod_sets.iter().find(|rule| rule.each.is_some()));
-        let live_cluster = live
-            .zip(groups)
-            .map(|((.., cluster), rule)| LiveCluster::of(cluster, |group| rule.count(group).ok()));
-        Ok((pod_sets, live_cluster))
-    }
-
-    fn pod_sets_by_rules(&self, sources: &[Source<'_>]) -> Result<Vec<DeclaredPodSet>, ReadError> {
-        let rules = self.fields().map(|fields| fields.pod_sets.as_slice()).unwrap_or_default();
-        pod_sets::check_keys(rules, &self.object)?;
-        let mut pod_sets = Vec::new();
-        for rule in rules {
-            let Some(from) = &rule.from else {
-                pod_sets.extend(rule.pod_sets(&self.object, None)?);
-                continue;
-            };
-            let source = sources.iter().find(|one| one.0 == from.lookup);
-            let (_, needed, object) = source.ok_or_else(|| unnamed(&from.lookup))?;
-            let sets = rule.pod_sets(&self.object, Some(&object.data));
-            pod_sets.extend(sets.map_err(|error| match error {
-                PodSetsError::Template(error) => format!("{needed}: {error}").into(),
-                wrong => ReadError::from(wrong),
-            })?);
-        }
-        Ok(pod_sets)
-    }
-
-    /// Removes what a start has added to templates of other objects, also while these are missing.
-    pub(super) fn remove_additions(&mut self) -> bool {
-        let rules = self.fields().map(|fields| fields.pod_sets.as_slice()).unwrap_or_default();
-        let fields: Vec<_> = rules.iter().flat_map(|rule| rule.additions(&self.object)).collect();
-        let mut changed = false;
-        if let Some(at) = self.fields().and_then(|fields| fields.components.clone()) {
-            changed |= components::remove_infos(&at, &mut self.object);
-        }
-        for field in fields {
-            changed |= field.remove(&mut self.object);
-        }
-        if let Some(training) = self.training().cloned() {
-            changed |= training.remove_additions(&mut self.object);
-        }
+    /// Removes from the templates of other objects what a start has added.
+    pub(super) fn remove_additions(&mut self) {
         for set in &mut self.pod_sets {
             if let Some(base) = &set.base {
                 set.template = base.clone();
             }
         }
-        changed
     }
+}
+
+/// Why a job has no pod sets.
+enum NoPodSets {
+    Unresolved(Unresolved),
+    /// A pod template does not decode.
+    Undecodable(String),
+}
+
+impl From<String> for NoPodSets {
+    fn from(error: String) -> Self {
+        Self::Undecodable(error)
+    }
+}
+
+impl From<PodSetsError> for NoPodSets {
+    fn from(error: PodSetsError) -> Self {
+        match error {
+            PodSetsError::Template(error) => Self::Undecodable(error),
+            wrong => Self::contradiction(wrong.to_string()),
+        }
+    }
+}
+
+impl NoPodSets {
+    fn contradiction(message: String) -> Self {
+        Self::Unresolved(Unresolved::Contradiction(message))
+    }
+
+    fn unnamed(lookup: &str) -> Self {
+        Self::contradiction(format!("the job names no {lookup}"))
+    }
+}
+
+/// A found object, with the name of its lookup.
+struct PodSetSource<'a> {
+    lookup: String,
+    needed: NeededObject,
+    object: &'a DynamicObject,
+}
+
+/// The objects that a job needs, each with its rule.
+pub(super) fn needed(job: DeclaredObject<'_>) -> Vec<(&LookupRule, NeededObject)> {
+    let namespace = job.metadata.namespace.as_deref();
+    let rules = job.kind.lookups().iter();
+    rules.filter_map(|rule| Some((rule, rule.needed(job.object, namespace)?))).collect()
+}
+
+/// Why a new job is refused: it names an object that is required and was not found.
+pub(super) fn refusal_without(job: DeclaredObject<'_>, found: &FoundObjects) -> Option<String> {
+    let needed = needed(job);
+    needed.iter().filter(|(rule, _)| rule.required).find_map(|(rule, needed)| {
+        // What cannot be read proves nothing.
+        (found.get(needed).err()? == LookupFailure::Absent).then(|| rule.refusal(needed))
+    })
+}
+
+fn resolve(job: DeclaredObject<'_>, found: &FoundObjects) -> Result<ResolvedPodSets, NoPodSets> {
+    let sources = sources(job, found)?;
+    let mut pod_sets = declared_sets(job, &sources)?;
+    pod_sets.extend(wrapped_sets(job)?);
+    pod_sets.extend(rendered_sets(job, &sources)?);
+    let fields = job.fields();
+    if let Some(spark) = fields.and_then(|fields| fields.spark.as_ref()) {
+        pod_sets.extend(spark.pod_sets(job.object)?);
+    }
+    pod_sets.extend(grouped_pods::pod_set(job.kind, job.object)?);
+    // Last, because upstream has the pod set of the submitter behind those of the groups
+    // (docs/reference/kueue.md §7.8).
+    if let Some(ray) = fields.and_then(|fields| fields.ray.as_ref()) {
+        ray.place_fields(&mut pod_sets);
+        pod_sets.extend(ray.submitter(job.object)?);
+    }
+    let live_cluster = live_cluster(job, &sources);
+    Ok(ResolvedPodSets { pod_sets, unresolved: None, live_cluster })
+}
+
+/// All pod sets or none: a Workload of some of them would be admitted for too little.
+fn sources<'a>(
+    job: DeclaredObject<'_>,
+    found: &'a FoundObjects,
+) -> Result<Vec<PodSetSource<'a>>, NoPodSets> {
+    let mut sources = Vec::new();
+    for (rule, needed) in needed(job) {
+        match found.get(&needed) {
+            Ok(object) => {
+                sources.push(PodSetSource { lookup: rule.name.clone(), needed, object });
+            }
+            Err(_) if rule.optional => {}
+            Err(failure) => {
+                let missing = Unresolved::Missing(failure.message(&needed));
+                return Err(NoPodSets::Unresolved(missing));
+            }
+        }
+    }
+    Ok(sources)
+}
+
+/// The pod sets that the kind declares.
+fn declared_sets(
+    job: DeclaredObject<'_>,
+    sources: &[PodSetSource<'_>],
+) -> Result<Vec<DeclaredPodSet>, NoPodSets> {
+    let rules = job.fields().map(|fields| fields.pod_sets.as_slice()).unwrap_or_default();
+    pod_sets::check_keys(rules, job.object)?;
+    let mut pod_sets = Vec::new();
+    for rule in rules {
+        let Some(from) = &rule.from else {
+            pod_sets.extend(rule.pod_sets(job.object, None)?);
+            continue;
+        };
+        let source = sources.iter().find(|one| one.lookup == from.lookup);
+        let source = source.ok_or_else(|| NoPodSets::unnamed(&from.lookup))?;
+        let sets = rule.pod_sets(job.object, Some(&source.object.data));
+        pod_sets.extend(sets.map_err(|error| match error {
+            PodSetsError::Template(error) => format!("{}: {error}", source.needed).into(),
+            wrong => NoPodSets::from(wrong),
+        })?);
+    }
+    Ok(pod_sets)
+}
+
+/// The pod sets of wrapped objects. No schema checks these: the job stays readable, so that its finalizers are removed, and an
+/// Event names the field.
+fn wrapped_sets(job: DeclaredObject<'_>) -> Result<Vec<DeclaredPodSet>, NoPodSets> {
+    let Some(at) = job.fields().and_then(|fields| fields.components.as_ref()) else {
+        return Ok(Vec::new());
+    };
+    let name = job.name();
+    let sets = components::wrapped_pod_sets(at, job.object, name);
+    sets.map_err(|error| NoPodSets::contradiction(error.to_string()))
+}
+
+/// The pod sets of a runtime that an operator renders.
+fn rendered_sets(
+    job: DeclaredObject<'_>,
+    sources: &[PodSetSource<'_>],
+) -> Result<Vec<DeclaredPodSet>, NoPodSets> {
+    let Some(training) = job.fields().and_then(|fields| fields.training.as_ref()) else {
+        return Ok(Vec::new());
+    };
+    let runtime = sources.first().ok_or_else(|| NoPodSets::unnamed("runtime"))?;
+    let name = job.name();
+    Ok(training.pod_sets(job.object, name, &runtime.object.data)?)
+}
+
+fn live_cluster(job: DeclaredObject<'_>, sources: &[PodSetSource<'_>]) -> Option<LiveCluster> {
+    let lookup = job.fields()?.ray.as_ref()?.live.as_ref()?;
+    let source = sources.iter().find(|one| one.lookup == *lookup)?;
+    let groups = job.fields()?.pod_sets.iter().find(|rule| rule.each.is_some())?;
+    Some(LiveCluster::of(source.object, |group| groups.count(group).ok()))
 }
 
 #[cfg(test)]

@@ -9,86 +9,64 @@ use crds::{
     },
     validation::{FieldError, immutable},
 };
+use serde_json::Value;
 
-use super::{DeclaredJob, MarkedPods};
-use crate::{
-    GenericJob, JobGates,
-    defaulting::{self, DefaultingFacts, PatchAdd},
-    template_metadata,
-};
+use super::fields::MarkedPods;
+use crate::{Kind, defaulting::PatchAdd, template_metadata};
 
-impl DeclaredJob {
-    /// Labels of the object that are decided as for every job, and the marks of its pod template. The same for a changed object:
-    /// its template follows queue and class.
-    pub(crate) fn defaults_of_pods(
-        &self,
-        pods: &MarkedPods,
-        facts: DefaultingFacts,
-        gates: JobGates,
-    ) -> Vec<PatchAdd> {
-        // No gate could hold the pods that run already. Those of another parent start with it.
-        let runs = pods.are_ready(&self.object) && !self.is_marked(pods);
-        if runs || self.has_other_parent(pods) {
-            return Vec::new();
-        }
-        let mut steps = defaulting::default(self, facts, gates);
-        let labelled = defaulting::with_labels(self, &steps);
-        // The marks hold the pods, which nothing would ever start if the object is not managed.
-        if defaulting::must_suspend(labelled.queue_name(), facts) {
-            steps.extend(labelled.marks(pods));
-        }
-        steps
+/// The parent that holds each pod, and the labels of a queued pod. Members of a group get these when they join it.
+pub(super) fn marks<'l>(
+    (kind, object): (&Kind, &Value),
+    pods: &MarkedPods,
+    label: impl Fn(&str) -> Option<&'l str>,
+) -> Option<PatchAdd> {
+    let before = template_metadata::stored(Some(pods.template_of(object)?));
+    let mut metadata = before.clone();
+    let labels = [QUEUE_NAME, PRIORITY_CLASS].into_iter();
+    let labels = labels.filter_map(|key| Some((key, label(key)?)));
+    let labels = labels.filter(|(_, value)| !value.is_empty()).chain([(MANAGED, "true")]);
+    let labels = labels.filter(|_| pods.group.is_none());
+    template_metadata::insert(&mut metadata, "labels", labels);
+    let parent = [(POD_SUSPENDING_PARENT, kind.framework())];
+    template_metadata::insert(&mut metadata, "annotations", parent.into_iter());
+    let path = format!("{}/metadata", pods.template);
+    (metadata != before).then_some(PatchAdd { path, value: metadata })
+}
+
+/// Whether the webhook has marked the template.
+pub(super) fn is_marked(kind: &Kind, pods: &MarkedPods, object: &Value) -> bool {
+    parent_of(pods, object) == Some(kind.framework())
+}
+
+/// Whether the template names a parent of another framework, as the StatefulSets of a LeaderWorkerSet do.
+pub(super) fn has_other_parent(kind: &Kind, pods: &MarkedPods, object: &Value) -> bool {
+    let parent = parent_of(pods, object).unwrap_or_default();
+    !parent.is_empty() && parent != kind.framework()
+}
+
+/// The error about another parent for the pods of a marked object: their Workloads hold them.
+pub(super) fn check_parent_change(kind: &Kind, new: &Value, old: &Value) -> Option<FieldError> {
+    let pods = kind.pods()?;
+    if !is_marked(kind, pods, old) || !has_other_parent(kind, pods, new) {
+        return None;
     }
+    let template = pods.template.field_path();
+    let field = format!("{template}.metadata.annotations[{POD_SUSPENDING_PARENT}]");
+    Some(immutable(field, parent_of(pods, new).unwrap_or_default()))
+}
 
-    /// The parent that holds each pod, and the labels of a queued pod. Members of a group get these when they join it.
-    fn marks(&self, pods: &MarkedPods) -> Option<PatchAdd> {
-        let before = template_metadata::stored(Some(pods.template_of(&self.object)?));
-        let mut metadata = before.clone();
-        let labels = [QUEUE_NAME, PRIORITY_CLASS].into_iter();
-        let labels = labels.filter_map(|key| Some((key, self.label(key)?)));
-        let labels = labels.filter(|(_, value)| !value.is_empty()).chain([(MANAGED, "true")]);
-        let labels = labels.filter(|_| pods.group.is_none());
-        template_metadata::insert(&mut metadata, "labels", labels);
-        let parent = [(POD_SUSPENDING_PARENT, self.kind.framework())];
-        template_metadata::insert(&mut metadata, "annotations", parent.into_iter());
-        let path = format!("{}/metadata", pods.template);
-        (metadata != before).then_some(PatchAdd { path, value: metadata })
-    }
-
-    /// Whether the webhook has marked the template.
-    pub(super) fn is_marked(&self, pods: &MarkedPods) -> bool {
-        self.template_annotation(pods) == Some(self.kind.framework())
-    }
-
-    /// Whether the template names a parent of another framework, as the StatefulSets of a LeaderWorkerSet do.
-    pub(super) fn has_other_parent(&self, pods: &MarkedPods) -> bool {
-        let parent = self.template_annotation(pods).unwrap_or_default();
-        !parent.is_empty() && parent != self.kind.framework()
-    }
-
-    /// The error about another parent for the pods of a marked object: their Workloads hold them.
-    pub(super) fn check_parent_change(&self, old: &Self) -> Option<FieldError> {
-        let pods = self.kind.pods()?;
-        if !old.is_marked(pods) || !self.has_other_parent(pods) {
-            return None;
-        }
-        let template = pods.template.field_path();
-        let field = format!("{template}.metadata.annotations[{POD_SUSPENDING_PARENT}]");
-        Some(immutable(field, self.template_annotation(pods).unwrap_or_default()))
-    }
-
-    fn template_annotation(&self, pods: &MarkedPods) -> Option<&str> {
-        let annotations = pods.template_of(&self.object)?.pointer("/metadata/annotations")?;
-        annotations.get(POD_SUSPENDING_PARENT)?.as_str()
-    }
+/// The parent that the template names.
+fn parent_of<'a>(pods: &MarkedPods, object: &'a Value) -> Option<&'a str> {
+    let annotations = pods.template_of(object)?.pointer("/metadata/annotations")?;
+    annotations.get(POD_SUSPENDING_PARENT)?.as_str()
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
-    use crate::{JobObject, Kind, validate};
+    use crate::{GenericJob, JobGates, JobObject, defaulting::DefaultingFacts, validate};
 
     const ROLLOUT: &str = "
 framework: example.com/rollout

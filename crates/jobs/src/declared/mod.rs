@@ -18,7 +18,7 @@
 //! | `elastic` | scheduling gates of elastic jobs |
 //! | `marked_pods` | webhooks of kinds with pods that are jobs themselves, or one group |
 //! | `grouped_pods` | a kind whose pods are one group ([`GroupedPods`]): the Workload, the members and the changes of such a group |
-//! | `declared_job` | [`DeclaredJob`]: a job of such a kind |
+//! | `declared_job`, `declared_object` | [`DeclaredJob`]: a job of such a kind; the object as its parts read it |
 //! | `start_and_stop` | start, restore and stop |
 //! | `remote` | the copy for a worker, and its status |
 //! | `resized_groups` | groups of pods that copies on workers resize |
@@ -26,6 +26,7 @@
 mod components;
 mod count;
 mod declared_job;
+mod declared_object;
 mod declared_pod_set;
 mod defaults;
 mod elastic;
@@ -35,7 +36,7 @@ mod live_cluster;
 mod lookups;
 mod marked_pods;
 mod pod_sets;
-mod probe;
+pub(crate) mod probe;
 mod ray;
 mod remote;
 mod resized_groups;

@@ -5,8 +5,9 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    Count, FieldsError,
+    count::Count,
     declared_pod_set::{DeclaredPodSet, IndexLabels, WrittenReplicas, decode_template},
+    fields::FieldsError,
 };
 use crate::{
     expected_type::{ExpectedType, WrongType},

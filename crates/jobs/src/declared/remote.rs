@@ -46,13 +46,22 @@ impl DeclaredJob {
         copy
     }
 
+    /// Gives the groups the counts of these pod sets: the job may have another size by now than its Workload.
+    fn set_group_sizes(&mut self, pod_sets: &[PodSet]) {
+        let Some(sizes) = self.group_sizes() else { return };
+        let granted = |name: &str| pod_sets.iter().find(|set| set.name == name)?.count;
+        let list = sizes.granted(granted);
+        sizes.rule.each.set(&mut self.object, list);
+        self.read_again();
+    }
+
     /// Writes the replicas that count, where the Workload has their number of pods: the operator runs no other number, and a worker
     /// with another version of Kueue compares the number that is written with the clone.
     fn write_counted_replicas(&mut self, pod_sets: &[PodSet]) {
         let is_counted = |set: &&DeclaredPodSet| {
             pod_sets.iter().any(|one| one.name == set.name && count(one) == set.count())
         };
-        let counted = self.pod_sets.iter().filter(is_counted);
+        let counted = self.resolved.pod_sets.iter().filter(is_counted);
         let fields = counted.flat_map(|set| {
             let written = set.written.iter().flat_map(|written| &written.at);
             written.map(|at| (at.clone(), set.replicas))
@@ -82,7 +91,7 @@ impl DeclaredJob {
     pub(super) fn with_status_of(&self, copy: &Self) -> Self {
         let mut job = self.clone();
         // The status of a set is that of its own cluster.
-        if self.group_size().is_none() && !self.keeps_status_beside(copy) {
+        if self.set_size().is_none() && !self.keeps_status_beside(copy) {
             job.set_status(copy.object.get("status").cloned());
         }
         job
@@ -93,7 +102,7 @@ impl DeclaredJob {
     /// cluster.
     pub(super) fn idle(&self) -> Option<Self> {
         self.kind.fields()?;
-        if self.finished().is_some() || self.group_size().is_some() {
+        if self.finished().is_some() || self.set_size().is_some() {
             return self.idle_counts();
         }
         self.shown_status()?;

@@ -8,11 +8,10 @@ use std::collections::BTreeMap;
 use crds::pod::PodTemplate;
 use serde_json::{Value, json};
 
-use super::{DeclaredJob, components, declared_job::Unresolved, declared_pod_set::DeclaredPodSet};
+use super::{DeclaredJob, components, declared_pod_set::DeclaredPodSet};
 use crate::{
     GenericJob,
     generic_job::StopWrite,
-    lookups::FoundObjects,
     pod_set_info::{PodSetInfo, StartError},
     pod_sets_info::remove_identity,
 };
@@ -23,7 +22,7 @@ impl DeclaredJob {
         let components = self.fields().and_then(|fields| fields.components.clone());
         let expected = components
             .as_ref()
-            .map_or(self.pod_sets.len(), |at| components::n_wrapped(at, &self.object));
+            .map_or(self.resolved.pod_sets.len(), |at| components::n_wrapped(at, &self.object));
         if infos.len() != expected {
             return Err(StartError::WrongNumber { expected, admitted: infos.len() });
         }
@@ -34,14 +33,14 @@ impl DeclaredJob {
             return Ok(());
         }
         let infos = if self.training().is_some() {
-            by_name(&self.pod_sets, infos)?
+            by_name(&self.resolved.pod_sets, infos)?
         } else {
             infos.iter().collect()
         };
         // All pod sets are merged before any is written: a conflict of the last one leaves the job as it is.
         let mut templates = Vec::with_capacity(infos.len());
         let mut additions = Vec::new();
-        for (set, info) in self.pod_sets.iter().zip(infos) {
+        for (set, info) in self.resolved.pod_sets.iter().zip(infos) {
             // An entry of an earlier start is replaced: it adds nothing to the next one.
             let before = set.base.as_ref().filter(|_| self.training().is_some());
             let mut template = before.unwrap_or(&set.template).clone();
@@ -57,7 +56,7 @@ impl DeclaredJob {
         // The template itself stands in another object, which many jobs share.
         if let Some(training) = self.training().cloned() {
             let added: Vec<PodTemplate> = additions.into_iter().map(|(_, added)| added).collect();
-            training.write(&mut self.object, &self.pod_sets, &added);
+            training.write(&mut self.object, &self.resolved.pod_sets, &added);
         } else if components.is_some() {
             components::write_infos(&mut self.object, &additions);
         } else {
@@ -77,14 +76,32 @@ impl DeclaredJob {
         }
         let mut changed = self.remove_additions();
         let mut templates: Vec<PodTemplate> =
-            self.pod_sets.iter().map(|set| set.template.clone()).collect();
+            self.resolved.pod_sets.iter().map(|set| set.template.clone()).collect();
         for (at, template) in templates.iter_mut().enumerate() {
-            changed |= match infos.get(at).filter(|_| infos.len() == self.pod_sets.len()) {
+            changed |= match infos.get(at).filter(|_| infos.len() == self.resolved.pod_sets.len()) {
                 Some(info) => info.restore(template, |_| false),
                 None => remove_identity(template),
             };
         }
         self.set_templates(templates);
+        changed
+    }
+
+    /// Removes what a start has added to templates of other objects, also while these are missing.
+    fn remove_additions(&mut self) -> bool {
+        let rules = self.fields().map(|fields| fields.pod_sets.as_slice()).unwrap_or_default();
+        let fields: Vec<_> = rules.iter().flat_map(|rule| rule.additions(&self.object)).collect();
+        let mut changed = false;
+        if let Some(at) = self.fields().and_then(|fields| fields.components.clone()) {
+            changed |= components::remove_infos(&at, &mut self.object);
+        }
+        for field in fields {
+            changed |= field.remove(&mut self.object);
+        }
+        if let Some(training) = self.training().cloned() {
+            changed |= training.remove_additions(&mut self.object);
+        }
+        self.resolved.remove_additions();
         changed
     }
 
@@ -109,13 +126,6 @@ impl DeclaredJob {
         self.training().is_some_and(|training| training.has_additions(&self.object))
     }
 
-    /// Reads the pod sets of a changed object, which need no other one.
-    pub(super) fn read_again(&mut self) {
-        if let Err(error) = self.resolve(&FoundObjects::default()) {
-            self.unresolved = Some(Unresolved::Contradiction(error));
-        }
-    }
-
     /// Writes the switch. False is written, too: without a value an operator keeps what it did.
     pub(super) fn set_suspended(&mut self, suspended: bool) {
         if let Some(at) = self.kind.suspend() {
@@ -124,7 +134,7 @@ impl DeclaredJob {
     }
 
     fn set_templates(&mut self, templates: Vec<PodTemplate>) {
-        for (set, after) in self.pod_sets.iter_mut().zip(templates) {
+        for (set, after) in self.resolved.pod_sets.iter_mut().zip(templates) {
             if set.template == after {
                 continue;
             }
