@@ -66,8 +66,9 @@ impl DeclaredJob {
     /// Reads the pod sets of a changed object, which need no other one.
     pub(super) fn read_again(&mut self) {
         let read = ResolvedPodSets::read(self.parts(), &FoundObjects::default());
-        let contradiction = |error| Unresolved::Contradiction(error).into();
-        self.resolved = read.unwrap_or_else(contradiction);
+        self.resolved = read.unwrap_or_else(|error| {
+            ResolvedPodSets::without(self.parts(), Unresolved::Contradiction(error))
+        });
     }
 
     /// Why a new job is refused: it names an object that is required and was not found.
@@ -244,8 +245,9 @@ impl GenericJob for DeclaredJob {
         let mut job = self.clone();
         // A template of another object that does not decode counts as missing: the job waits until that object is
         // mended.
-        job.resolved = ResolvedPodSets::read(self.parts(), found)
-            .unwrap_or_else(|error| Unresolved::Missing(error).into());
+        job.resolved = ResolvedPodSets::read(self.parts(), found).unwrap_or_else(|error| {
+            ResolvedPodSets::without(self.parts(), Unresolved::Missing(error))
+        });
         job
     }
 

@@ -17,6 +17,8 @@ use crate::lookups::{FoundObjects, LookupFailure, LookupRule, NeededObject};
 pub(super) struct ResolvedPodSets {
     /// Empty while the job is unresolved.
     pub(super) pod_sets: Vec<DeclaredPodSet>,
+    /// Those of an unresolved job with a template in it that can be read. A stop restores these; their counts mean nothing.
+    pub(super) restorable: Vec<DeclaredPodSet>,
     pub(super) unresolved: Option<Unresolved>,
     /// The RayCluster that the operator has made of the job, if its autoscaler changes its size.
     pub(super) live_cluster: Option<LiveCluster>,
@@ -31,13 +33,17 @@ pub(super) enum Unresolved {
     Contradiction(String),
 }
 
-impl From<Unresolved> for ResolvedPodSets {
-    fn from(unresolved: Unresolved) -> Self {
-        Self { unresolved: Some(unresolved), ..Self::default() }
-    }
-}
-
 impl ResolvedPodSets {
+    /// Those of an unresolved job.
+    pub(super) fn without(job: DeclaredObject<'_>, unresolved: Unresolved) -> Self {
+        let rules = job.fields().into_iter().flat_map(|fields| &fields.pod_sets);
+        let mut restorable: Vec<_> = rules.flat_map(|rule| rule.restorable(job.object)).collect();
+        let ray = job.fields().and_then(|fields| fields.ray.as_ref());
+        // A template that does not decode has nothing to restore.
+        restorable.extend(ray.and_then(|ray| ray.submitter(job.object).ok().flatten()));
+        Self { restorable, unresolved: Some(unresolved), ..Self::default() }
+    }
+
     /// Reads the pod sets. A job that names a missing object or contradicts itself has none.
     ///
     /// # Errors
@@ -45,7 +51,7 @@ impl ResolvedPodSets {
     pub(super) fn read(job: DeclaredObject<'_>, found: &FoundObjects) -> Result<Self, String> {
         match resolve(job, found) {
             Ok(resolved) => Ok(resolved),
-            Err(NoPodSets::Unresolved(unresolved)) => Ok(unresolved.into()),
+            Err(NoPodSets::Unresolved(unresolved)) => Ok(Self::without(job, unresolved)),
             Err(NoPodSets::Undecodable(error)) => Err(error),
         }
     }
@@ -132,7 +138,7 @@ fn resolve(job: DeclaredObject<'_>, found: &FoundObjects) -> Result<ResolvedPodS
         pod_sets.extend(ray.submitter(job.object)?);
     }
     let live_cluster = live_cluster(job, &sources);
-    Ok(ResolvedPodSets { pod_sets, unresolved: None, live_cluster })
+    Ok(ResolvedPodSets { pod_sets, live_cluster, ..ResolvedPodSets::default() })
 }
 
 /// All pod sets or none: a Workload of some of them would be admitted for too little.

@@ -221,6 +221,15 @@ impl PodSetRule {
         elements.map(|(element, at)| self.pod_set((element, &at), source)).collect()
     }
 
+    /// The pod sets with templates in the job that can be read, whatever their counts are.
+    pub(super) fn restorable(&self, job: &Value) -> Vec<DeclaredPodSet> {
+        // What is added to the template of another object is removed as a whole.
+        let elements = self.elements(job).into_iter().filter(|_| self.from.is_none());
+        let is_there = |set: &DeclaredPodSet| set.at.get(job).is_some_and(Value::is_object);
+        let sets = elements.filter_map(|(element, at)| self.uncounted((element, &at), None).ok());
+        sets.filter(is_there).collect()
+    }
+
     /// The field path of a template. The API writes keys of maps in brackets.
     fn field_path(&self, at: &Pointer) -> String {
         let path = at.field_path();
@@ -234,6 +243,22 @@ impl PodSetRule {
         (element, place): (&Value, &Pointer),
         source: Option<&Value>,
     ) -> Result<DeclaredPodSet, PodSetsError> {
+        let in_job = |wrong: WrongType| wrong.below(place);
+        let uncounted = self.uncounted((element, place), source).map_err(PodSetsError::Template)?;
+        Ok(DeclaredPodSet {
+            replicas: self.replicas.pods(element).map_err(in_job)?,
+            pods_per_replica: self.pods_per_replica.pods(element).map_err(in_job)?,
+            written: self.written(element, place).map_err(in_job)?,
+            ..uncounted
+        })
+    }
+
+    /// The pod set of an element, with one pod.
+    fn uncounted(
+        &self,
+        (element, place): (&Value, &Pointer),
+        source: Option<&Value>,
+    ) -> Result<DeclaredPodSet, String> {
         let called = match &self.name {
             PodSetName::Fixed(name) => name.clone(),
             PodSetName::At(at) | PodSetName::Lowered(at) => {
@@ -244,9 +269,7 @@ impl PodSetRule {
             PodSetName::Lowered(_) => called.to_lowercase(),
             PodSetName::Fixed(_) | PodSetName::At(_) => called.clone(),
         };
-        let in_job = |wrong: WrongType| wrong.below(place);
-        let (at, template, base) =
-            self.template_of((element, place), source, &name).map_err(PodSetsError::Template)?;
+        let (at, template, base) = self.template_of((element, place), source, &name)?;
         Ok(DeclaredPodSet {
             name,
             called: Some(called),
@@ -254,9 +277,9 @@ impl PodSetRule {
             at,
             template,
             base,
-            replicas: self.replicas.pods(element).map_err(in_job)?,
-            pods_per_replica: self.pods_per_replica.pods(element).map_err(in_job)?,
-            written: self.written(element, place).map_err(in_job)?,
+            replicas: 1,
+            pods_per_replica: 1,
+            written: None,
             n_groups: None,
             index_labels: self.index_labels.clone(),
         })

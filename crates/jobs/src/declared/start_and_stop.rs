@@ -52,7 +52,7 @@ impl DeclaredJob {
                 additions.push((set.at.clone(), added));
             }
         }
-        self.set_templates(templates);
+        set_templates(&mut self.object, &mut self.resolved.pod_sets, templates);
         // The template itself stands in another object, which many jobs share.
         if let Some(training) = self.training().cloned() {
             let added: Vec<PodTemplate> = additions.into_iter().map(|(_, added)| added).collect();
@@ -66,8 +66,8 @@ impl DeclaredJob {
         Ok(())
     }
 
-    /// Restores the templates. Returns whether anything changed. With infos of another number of pod sets only the identity
-    /// labels are removed: they would conflict with the next start.
+    /// Restores the templates. Returns whether anything changed. A template without an info loses only the identity labels: they
+    /// would conflict with the next start.
     pub(super) fn restore(&mut self, infos: &[PodSetInfo]) -> bool {
         if let Some(spark) = self.spark().cloned() {
             let changed = spark.restore(&mut self.object, infos);
@@ -75,15 +75,22 @@ impl DeclaredJob {
             return changed;
         }
         let mut changed = self.remove_additions();
-        let mut templates: Vec<PodTemplate> =
-            self.resolved.pod_sets.iter().map(|set| set.template.clone()).collect();
-        for (at, template) in templates.iter_mut().enumerate() {
-            changed |= match infos.get(at).filter(|_| infos.len() == self.resolved.pod_sets.len()) {
+        let sets = match self.resolved.unresolved {
+            None => &mut self.resolved.pod_sets,
+            Some(_) => &mut self.resolved.restorable,
+        };
+        let infos = match self.resolved.unresolved {
+            None => of_same_number(sets, infos),
+            Some(_) => of_same_names(sets, infos),
+        };
+        let mut templates: Vec<PodTemplate> = sets.iter().map(|set| set.template.clone()).collect();
+        for (template, info) in templates.iter_mut().zip(infos) {
+            changed |= match info {
                 Some(info) => info.restore(template, |_| false),
                 None => remove_identity(template),
             };
         }
-        self.set_templates(templates);
+        set_templates(&mut self.object, sets, templates);
         changed
     }
 
@@ -132,24 +139,47 @@ impl DeclaredJob {
             at.set(&mut self.object, Value::Bool(suspended));
         }
     }
+}
 
-    fn set_templates(&mut self, templates: Vec<PodTemplate>) {
-        for (set, after) in self.resolved.pod_sets.iter_mut().zip(templates) {
-            if set.template == after {
-                continue;
-            }
-            // It stands in another object. The job has only what a start adds to it.
-            if set.base.is_some() {
-                set.template = after;
-                continue;
-            }
-            let mut stored = set.at.get(&self.object).cloned().unwrap_or(Value::Null);
-            // The stored form keeps what the type writes differently, an explicit null or an empty map.
-            carry_over(&mut stored, &json!(set.template), &json!(after));
-            set.at.set(&mut self.object, stored);
-            set.template = after;
+fn set_templates(object: &mut Value, sets: &mut [DeclaredPodSet], templates: Vec<PodTemplate>) {
+    for (set, after) in sets.iter_mut().zip(templates) {
+        if set.template == after {
+            continue;
         }
+        // It stands in another object. The job has only what a start adds to it.
+        if set.base.is_some() {
+            set.template = after;
+            continue;
+        }
+        let mut stored = set.at.get(object).cloned().unwrap_or(Value::Null);
+        // The stored form keeps what the type writes differently, an explicit null or an empty map.
+        carry_over(&mut stored, &json!(set.template), &json!(after));
+        set.at.set(object, stored);
+        set.template = after;
     }
+}
+
+/// The info of each pod set of a job, in its order; none with infos of another number of pod sets.
+fn of_same_number<'a>(
+    sets: &[DeclaredPodSet],
+    infos: &'a [PodSetInfo],
+) -> Vec<Option<&'a PodSetInfo>> {
+    let is_same = infos.len() == sets.len();
+    (0..sets.len()).map(|at| infos.get(at).filter(|_| is_same)).collect()
+}
+
+/// The only info with the name of each pod set: an unresolved job may lack pod sets of its Workload.
+fn of_same_names<'a>(
+    sets: &[DeclaredPodSet],
+    infos: &'a [PodSetInfo],
+) -> Vec<Option<&'a PodSetInfo>> {
+    let info_of = |set: &DeclaredPodSet| {
+        let n_sets = sets.iter().filter(|one| one.name == set.name).count();
+        let mut named = infos.iter().filter(|info| info.name == set.name);
+        let only = named.next().filter(|_| n_sets == 1);
+        only.filter(|_| named.next().is_none())
+    };
+    sets.iter().map(info_of).collect()
 }
 
 /// Infos in the order of the pod sets of the same names. A runtime that was changed since renders its Jobs in another order.

@@ -87,3 +87,77 @@ fn a_copy_that_contradicts_itself_fails_to_start() {
     assert_eq!(of(&copy, &["QuotaReserved", "Admitted"], true), [failed]);
     assert_eq!(of(&copy, &[], true), [""; 0], "it holds no quota");
 }
+
+/// A PyTorchJob with these replicas.
+fn pytorch(replicas: &Value) -> JobObject {
+    let object = json!({
+        "metadata": {
+            "name": "train", "namespace": "ns", "uid": "u-1",
+            "labels": { "kueue.x-k8s.io/queue-name": "lq" },
+        },
+        "spec": { "runPolicy": { "suspend": true }, "pytorchReplicaSpecs": replicas },
+    });
+    let kinds = Kinds::built_in();
+    let kind = kinds.find("kubeflow.org/v1", "PyTorchJob").expect("built in");
+    kind.decode(object).expect("a PyTorchJob decodes")
+}
+
+/// An admitted Workload of a job.
+fn admitted(job: &JobObject) -> Workload {
+    let (priority, keys) = (WorkloadPriority::default(), KeysToCopy::default());
+    let mut workload = construct_workload(job, priority, &keys, GATES());
+    let sets = workload.spec.pod_sets.iter();
+    let assigned = sets.map(|set| json!({ "name": set.name, "flavors": { "cpu": "x" } }));
+    workload.status = serde_json::from_value(json!({
+        "conditions": [
+            { "type": "QuotaReserved", "status": "True" }, { "type": "Admitted", "status": "True" },
+        ],
+        "admission": { "clusterQueue": "cq", "podSetAssignments": assigned.collect::<Vec<_>>() },
+    }))
+    .expect("a status decodes");
+    workload
+}
+
+/// A job as it is stored, after a change.
+fn changed(job: &JobObject, change: impl Fn(&mut Value)) -> JobObject {
+    let mut object = job.to_create();
+    object["metadata"] = json!(job.metadata());
+    change(&mut object);
+    job.kind().decode(object).expect("it decodes")
+}
+
+#[test]
+fn the_stop_of_a_job_that_contradicts_itself_restores_the_templates_that_can_be_read() {
+    let template = json!({
+        "metadata": { "labels": { "a": "b" } },
+        "spec": { "nodeSelector": { "disk": "ssd" }, "containers": [] },
+    });
+    let replicas = || json!({ "replicas": 2, "template": template });
+    let job = pytorch(&json!({ "Master": replicas(), "Worker": replicas() }));
+    let (mut workload, flavors) = (admitted(&job), flavors());
+    let steps = reconcile(&job, context(&[&workload], &flavors));
+    let [ReconcileStep::Job(JobStep::Start(started))] = &steps[..] else { panic!("{steps:?}") };
+    assert!(json!(started.to_create()).to_string().contains(r#""zone":"a""#));
+    let evicted = json!({ "type": "Evicted", "status": "True", "reason": "Preempted" });
+    workload.status.conditions.push(serde_json::from_value(evicted).expect("a condition"));
+
+    let unknown = |object: &mut Value| {
+        object["spec"]["pytorchReplicaSpecs"]["worker"] = replicas();
+    };
+    let untyped = |object: &mut Value| {
+        object["spec"]["pytorchReplicaSpecs"]["Master"]["replicas"] = json!("2");
+    };
+    let misplaced = |object: &mut Value| object["spec"]["pytorchReplicaSpecs"]["Master"] = json!(2);
+    let changes: [&dyn Fn(&mut Value); 3] = [&unknown, &untyped, &misplaced];
+    for (at, change) in changes.into_iter().enumerate() {
+        let running = changed(started, change);
+        assert!(running.contradicts_itself() && running.pod_sets(GATES()).is_empty(), "{at}");
+        assert!(running.templates().is_empty() && running.reclaimable_pods().is_empty(), "{at}");
+        let steps = reconcile(&running, context(&[&workload], &flavors));
+        let [ReconcileStep::Job(JobStep::Stop(StopWrite::Object(stopped), _))] = &steps[..] else {
+            panic!("{at}: {steps:?}")
+        };
+        let expected = changed(&job, change);
+        assert_eq!(stopped.without_status(), expected.without_status(), "{at}");
+    }
+}
