@@ -256,6 +256,9 @@ pub enum FieldsError {
     /// Two pod sets have one name.
     #[error("two pod sets are called {0}")]
     SameName(String),
+    /// Only a map can have no keys but entries.
+    #[error("podSets.noOtherKeys: within and entry are missing")]
+    NoMap,
     /// A template in another object needs a lookup of this name.
     #[error("podSets.from.lookup: no lookup is called {0}")]
     NoLookup(String),

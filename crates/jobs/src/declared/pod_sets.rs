@@ -28,6 +28,9 @@ pub struct PodSetRule {
     /// A key of the map `within`. The pod set is there if the map has it, and the other pointers start at its value.
     #[serde(default)]
     pub entry: Option<String>,
+    /// The map has no keys but entries of pod sets. A job with another one has no Workload.
+    #[serde(default)]
+    pub no_other_keys: bool,
     /// Name of the pod set.
     pub name: PodSetName,
     /// The pod template. With `from` it stands in the other object.
@@ -93,21 +96,22 @@ pub(super) enum PodSetsError {
     },
 }
 
-/// Checks that every key of a map is an entry of it.
+/// Checks maps that have no keys but entries of pod sets.
 ///
 /// # Errors
-/// If one is none.
+/// If one has another key.
 pub(super) fn check_keys(rules: &[PodSetRule], job: &Value) -> Result<(), PodSetsError> {
-    for map in
-        rules.iter().filter(|rule| rule.entry.is_some()).filter_map(|rule| rule.within.as_ref())
-    {
-        let of_map = rules.iter().filter(|rule| rule.within.as_ref() == Some(map));
-        let known: Vec<String> = of_map.filter_map(|rule| rule.entry.clone()).collect();
-        let entries = map.get(job).and_then(Value::as_object).into_iter().flatten();
-        let entries = entries.filter(|(key, value)| !value.is_null() && !known.contains(key));
-        let unknown: Vec<String> = entries.map(|(key, _)| key.clone()).collect();
-        if !unknown.is_empty() {
-            return Err(PodSetsError::UnknownKeys { field: map.field_path(), unknown, known });
+    for rule in rules.iter().filter(|rule| rule.no_other_keys) {
+        let is_same = |one: &&PodSetRule| (&one.each, &one.within) == (&rule.each, &rule.within);
+        let of_map = rules.iter().filter(is_same);
+        let known: Vec<String> = of_map.filter_map(|one| one.entry.clone()).collect();
+        for map in rule.maps(job) {
+            let entries = map.get(job).and_then(Value::as_object).into_iter().flatten();
+            let others = entries.filter(|(key, value)| !value.is_null() && !known.contains(key));
+            let unknown: Vec<String> = others.map(|(key, _)| key.clone()).collect();
+            if !unknown.is_empty() {
+                return Err(PodSetsError::UnknownKeys { field: map.field_path(), unknown, known });
+            }
         }
     }
     Ok(())
@@ -118,6 +122,9 @@ impl PodSetRule {
         let from = self.from.as_ref();
         if let Some(from) = from.filter(|from| !lookups.contains(&&*from.lookup)) {
             return Err(FieldsError::NoLookup(from.lookup.clone()));
+        }
+        if self.no_other_keys && (self.within.is_none() || self.entry.is_none()) {
+            return Err(FieldsError::NoMap);
         }
         let at = match &self.name {
             PodSetName::Fixed(_) => None,
@@ -161,6 +168,12 @@ impl PodSetRule {
 
     /// Places in the job where a pod set may be.
     fn places(&self, job: &Value) -> Vec<Pointer> {
+        let entry = self.entry.as_ref().map(|key| Pointer::of(&[key])).unwrap_or_default();
+        self.maps(job).into_iter().map(|map| map.join(&entry)).collect()
+    }
+
+    /// Places in the job where what is around a pod set may be.
+    fn maps(&self, job: &Value) -> Vec<Pointer> {
         let elements = match &self.each {
             None => vec![Pointer::default()],
             Some(list) => {
@@ -168,9 +181,7 @@ impl PodSetRule {
                 (0..n_elements).map(|index| list.element(index)).collect()
             }
         };
-        let within =
-            self.within.iter().cloned().chain(self.entry.iter().map(|key| Pointer::of(&[key])));
-        let within = within.fold(Pointer::default(), |place, next| place.join(&next));
+        let within = self.within.clone().unwrap_or_default();
         elements.into_iter().map(|element| element.join(&within)).collect()
     }
 
@@ -318,4 +329,67 @@ fn with_additions(
     let additions = PodSet { name, template, ..PodSet::default() };
     PodSetInfo::of(&additions).merge_into(&mut added, false)?;
     Ok(added)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use crate::{GenericJob, JobGates, Kind};
+
+    /// A kind with these pod sets.
+    fn kind(pod_sets: &Value) -> Result<Kind, String> {
+        let definition = json!({
+            "framework": "example.com/show", "group": "example.com", "version": "v1",
+            "kind": "Show", "plural": "shows", "suspend": "/spec/suspend",
+            "fields": { "podSets": pod_sets, "active": { "anyAbove": ["/status/active"] } },
+        });
+        Kind::parse(&definition.to_string()).map_err(|error| error.to_string())
+    }
+
+    /// The names of the pod sets of a job with this spec, or why it has none.
+    fn names(pod_sets: &Value, spec: &Value) -> Result<Vec<String>, String> {
+        let object = json!({ "metadata": { "name": "s", "namespace": "ns" }, "spec": spec });
+        let job = kind(pod_sets)?.decode(object)?;
+        match job.unresolved() {
+            Some(why) => Err(why.to_owned()),
+            None => Ok(job.pod_sets(JobGates::default()).into_iter().map(|set| set.name).collect()),
+        }
+    }
+
+    #[test]
+    fn an_object_with_an_entry_may_have_other_fields() {
+        let driver = json!([
+            { "name": { "fixed": "driver" }, "within": "/spec", "entry": "driver", "template": "/template" },
+        ]);
+        let spec = json!({ "suspend": true, "driver": { "template": {} }, "image": "i" });
+        assert_eq!(names(&driver, &spec), Ok(vec!["driver".to_owned()]));
+    }
+
+    #[test]
+    fn a_map_that_has_no_other_keys_is_checked_in_each_element() {
+        let role = |entry: &str, closed: bool| {
+            json!({
+                "name": { "at": "/name" }, "each": "/spec/groups", "within": "/roles",
+                "entry": entry, "template": "/template", "noOtherKeys": closed,
+            })
+        };
+        let rules = json!([role("Head", true), role("Tail", false)]);
+        let head = json!({ "name": "h", "template": {} });
+        let group = |key: &str| json!({ "roles": { "Head": head, key: head } });
+        let spec = |key: &str| json!({ "groups": [group("Head"), group(key)] });
+        assert_eq!(names(&rules, &spec("Tail")).map(|names| names.len()), Ok(3));
+        let unknown = "spec.groups[1].roles has unknown keys: tail; known are Head, Tail";
+        assert_eq!(names(&rules, &spec("tail")), Err(unknown.to_owned()));
+    }
+
+    #[test]
+    fn only_a_map_has_no_other_keys() {
+        let rule = json!([
+            { "name": { "fixed": "a" }, "within": "/spec", "template": "/a", "noOtherKeys": true },
+        ]);
+        let refused =
+            "define example.com/v1, Kind=Show: podSets.noOtherKeys: within and entry are missing";
+        assert_eq!(kind(&rule).map(|_| ()), Err(refused.to_owned()));
+    }
 }
