@@ -26,9 +26,11 @@ use crds::{
 
 use super::{
     JobStep, ReconcileContext, ReconcileStep, StopReason, WorkloadStep, finalize_job, finish, is,
-    is_dispatched, name, reclaimable_pods::update_reclaimable_pods, refuse_pod_sets,
-    remove_finalizer, start_or_move_to_queue, stop, stop_or_release, workload_keys,
-    workload_match::with_job_spec,
+    is_dispatched, name,
+    reclaimable_pods::update_reclaimable_pods,
+    refuse_pod_sets, refuse_unresolved, remove_finalizer, start_or_move_to_queue, stop,
+    stop_or_release, workload_keys,
+    workload_match::{waits_for_change, with_job_spec},
 };
 use crate::{
     GenericJob, JobGates,
@@ -89,6 +91,9 @@ pub(super) fn reconcile<J: GenericJob + Clone>(
         let finalized = finalize_job(job).filter(|_| open.is_empty());
         return Some(steps.chain(over).chain(finalized).collect());
     }
+    if waits_for_change(job) && !slices.have_ended() {
+        return Some(without_sizes(job, &slices));
+    }
     let sets = job.pod_sets(context.gates);
     let current = slices.pending.or(slices.holder);
     let Some(current) = current else {
@@ -103,8 +108,7 @@ pub(super) fn reconcile<J: GenericJob + Clone>(
     }
     let mut steps: Vec<ReconcileStep<J>> =
         slices.surplus.iter().map(|one| drop_slice(one)).collect();
-    let leaving = slices.finished.iter().filter(|one| is_deleting(&one.metadata));
-    steps.extend(leaving.filter_map(|one| remove_finalizer(one)));
+    steps.extend(slices.leaving());
     match slices.holder {
         Some(holder) => {
             steps.extend(with_holder(job, holder, context));
@@ -113,6 +117,18 @@ pub(super) fn reconcile<J: GenericJob + Clone>(
         None => steps.extend(without_holder(job, current, context)),
     }
     Some(steps)
+}
+
+/// A job that contradicts itself never starts: no slice of it stays in a queue or keeps quota. Those that were replaced are its past.
+fn without_sizes<J: GenericJob>(job: &J, slices: &Slices<'_>) -> Vec<ReconcileStep<J>> {
+    let open = slices.unfinished();
+    let refused = refuse_unresolved(job).filter(|_| open.is_empty());
+    let delete = |slice: &&Workload| ReconcileStep::Workload {
+        name: name(slice),
+        write: WorkloadStep::Delete,
+    };
+    let deleted = open.iter().map(delete);
+    deleted.chain(slices.leaving()).chain(refused).collect()
 }
 
 /// The job with the generation of the object that it has its size from; `None` if it has that.
@@ -129,14 +145,7 @@ fn annotated<J: GenericJob + Clone>(job: &J, context: ReconcileContext<'_>) -> O
 
 /// A job without a slice that is not over: `None` if it needs one.
 fn without_slice<J: GenericJob>(job: &J, slices: &Slices<'_>) -> Option<Vec<ReconcileStep<J>>> {
-    let replaced = |slice: &&&Workload| {
-        let finished = crds::meta::find(&slice.status.conditions, FINISHED);
-        let reason = finished.map_or("", |one| one.reason.as_str());
-        [reasons::WORKLOAD_SLICE_REPLACED, reasons::OUT_OF_SYNC].contains(&reason)
-    };
-    // One that ended for good, for instance because the job could not be started, is the end of the job.
-    let ended = slices.finished.iter().any(|slice| !replaced(&slice));
-    if !ended {
+    if !slices.have_ended() {
         return None;
     }
     let over = slices.finished.iter().filter_map(|slice| remove_finalizer(slice));
@@ -219,7 +228,7 @@ fn resize<J: GenericJob>(
     }
     let mut steps = workload_keys::steps(job, pending, context);
     steps.extend(match pending.has_quota_reservation() {
-        true => follow_time_limit(job, pending).or_else(|| resize_reserved(sets, pending)),
+        true => follow_time_limit(job, pending).or_else(|| resize_reserved(job, sets, pending)),
         false => update(job, pending, context),
     });
     steps
@@ -231,7 +240,8 @@ fn is_unneeded<J: GenericJob>(
     sets: &[PodSet],
     (holder, pending): (&Workload, &Workload),
 ) -> bool {
-    if pending.has_quota_reservation() {
+    // Without pod sets no size is known that would be another one.
+    if pending.has_quota_reservation() || job.unresolved().is_some() {
         return false;
     }
     // A replacement that was deactivated waits for its activation. The next size gets another one.
@@ -239,8 +249,7 @@ fn is_unneeded<J: GenericJob>(
         return !same_counts(sets, &pending.spec.pod_sets);
     }
     // The pods that are not wanted any more run on a worker, which may take long to admit another slice.
-    let follows = job.is_managed_elsewhere() && job.unresolved().is_none();
-    follows && !leaves(holder) && !grows(sets, &holder.spec.pod_sets)
+    job.is_managed_elsewhere() && !leaves(holder) && !grows(sets, &holder.spec.pod_sets)
 }
 
 /// A slice with quota takes the time limit of its job until it is admitted: the API server keeps the limit of an admitted one. Its
@@ -257,7 +266,11 @@ fn follow_time_limit<J: GenericJob>(job: &J, slice: &Workload) -> Option<Reconci
 }
 
 /// The step towards a replacement with quota of the size of the job: it may shrink only.
-fn resize_reserved<J>(sets: &[PodSet], pending: &Workload) -> Option<ReconcileStep<J>> {
+fn resize_reserved<J: GenericJob>(
+    job: &J,
+    sets: &[PodSet],
+    pending: &Workload,
+) -> Option<ReconcileStep<J>> {
     if is(pending, EVICTED) {
         // Nothing runs with it: its clone is withdrawn, the job goes on.
         return Some(ReconcileStep::Workload {
@@ -266,7 +279,8 @@ fn resize_reserved<J>(sets: &[PodSet], pending: &Workload) -> Option<ReconcileSt
         });
     }
     let wanted = &pending.spec.pod_sets;
-    let shrinks = !grows(sets, wanted) && !same_counts(sets, wanted);
+    let differs = job.unresolved().is_none() && !same_counts(sets, wanted);
+    let shrinks = differs && !grows(sets, wanted);
     shrinks.then(|| ReconcileStep::ResizeSlice(Box::new(with_counts(pending, sets))))
 }
 
@@ -380,6 +394,22 @@ impl<'a> Slices<'a> {
         let waits = holder.is_some_and(leaves);
         let surplus = open.iter().copied().filter(|one| !waits && !is_kept(one)).collect();
         Self { holder, pending, surplus, finished }
+    }
+
+    /// Whether one has ended for good, for instance because the job could not be started: that is the end of the job.
+    fn have_ended(&self) -> bool {
+        let is_replaced = |slice: &&Workload| {
+            let finished = crds::meta::find(&slice.status.conditions, FINISHED);
+            let reason = finished.map_or("", |one| one.reason.as_str());
+            [reasons::WORKLOAD_SLICE_REPLACED, reasons::OUT_OF_SYNC].contains(&reason)
+        };
+        !self.finished.iter().all(is_replaced)
+    }
+
+    /// The steps that let those go that are over and being deleted.
+    fn leaving<J>(&self) -> impl Iterator<Item = ReconcileStep<J>> {
+        let leaving = self.finished.iter().filter(|one| is_deleting(&one.metadata));
+        leaving.filter_map(|one| remove_finalizer(one))
     }
 
     fn unfinished(&self) -> Vec<&'a Workload> {

@@ -47,9 +47,13 @@ fn is_without_match<J: GenericJob>(
     workloads: &[&Workload],
     context: ReconcileContext<'_>,
 ) -> bool {
-    let is_idle = job.is_suspended() && !job.is_active();
     let is_finished = |one: &&Workload| is_true(&one.status.conditions, FINISHED);
-    job.contradicts_itself() && is_idle && !context.prebuilt && !workloads.iter().any(is_finished)
+    waits_for_change(job) && !context.prebuilt && !workloads.iter().any(is_finished)
+}
+
+/// Whether the job contradicts itself and has no pods that hold quota.
+pub(super) fn waits_for_change<J: GenericJob>(job: &J) -> bool {
+    job.contradicts_itself() && job.is_suspended() && !job.is_active()
 }
 
 fn is_equivalent<J: GenericJob>(

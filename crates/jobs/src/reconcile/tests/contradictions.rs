@@ -161,3 +161,90 @@ fn the_stop_of_a_job_that_contradicts_itself_restores_the_templates_that_can_be_
         assert_eq!(stopped.without_status(), expected.without_status(), "{at}");
     }
 }
+
+/// A RayCluster that changes its size, with this number of workers.
+fn elastic_cluster(suspend: bool, replicas: &Value) -> JobObject {
+    let template = json!({ "spec": { "containers": [{ "name": "c" }] } });
+    let group = json!({ "groupName": "w", "replicas": replicas, "template": template });
+    let object = json!({
+        "metadata": {
+            "name": "train", "namespace": "ns", "uid": "u-1",
+            "labels": { "kueue.x-k8s.io/queue-name": "lq" },
+            "annotations": { "kueue.x-k8s.io/elastic-job": "true" },
+        },
+        "spec": {
+            "suspend": suspend, "headGroupSpec": { "template": template },
+            "workerGroupSpecs": [group],
+        },
+        "status": { "state": if suspend { "suspended" } else { "ready" } },
+    });
+    let kinds = Kinds::built_in();
+    kinds.find("ray.io/v1", "RayCluster").expect("built in").decode(object).expect("it decodes")
+}
+
+/// The steps of an elastic job with these Workloads.
+fn of_elastic(job: &JobObject, workloads: &[&Workload]) -> Vec<ReconcileStep<JobObject>> {
+    let flavors = flavors();
+    let gates = JobGates { elastic_jobs: true, ..GATES() };
+    reconcile(job, ReconcileContext { gates, ..context(workloads, &flavors) })
+}
+
+#[test]
+fn an_idle_elastic_job_that_contradicts_itself_has_no_slice() {
+    let (job, wrong) = (elastic_cluster(true, &json!(2)), elastic_cluster(true, &json!("2")));
+    assert!(wrong.contradicts_itself());
+    let holder = admitted(&job);
+    let mut pending = holder.clone();
+    pending.status = Default::default();
+    let deletes = |steps: &[ReconcileStep<JobObject>]| {
+        let is_delete = |step: &ReconcileStep<JobObject>| {
+            matches!(step, ReconcileStep::Workload { write: WorkloadStep::Delete, .. })
+        };
+        steps.len() == 1 && steps.iter().all(is_delete)
+    };
+    for slice in [&holder, &pending] {
+        let steps = of_elastic(&wrong, &[slice]);
+        assert!(deletes(&steps), "{steps:?}");
+    }
+    let mut replaced = holder;
+    replaced.metadata.name = Some("a".to_owned());
+    let over = json!({ "type": "Finished", "status": "True", "reason": "WorkloadSliceReplaced" });
+    replaced.status.conditions.push(serde_json::from_value(over).expect("a condition"));
+    let steps = of_elastic(&wrong, &[&replaced, &pending]);
+    assert!(deletes(&steps), "{steps:?}");
+    for former in [&[][..], &[&replaced]] {
+        let steps = of_elastic(&wrong, former);
+        let [ReconcileStep::Refuse { reason: reasons::ERR_WORKLOAD_COMPOSE, .. }] = &steps[..]
+        else {
+            panic!("{steps:?}")
+        };
+    }
+}
+
+#[test]
+fn a_running_elastic_job_that_contradicts_itself_keeps_its_slices() {
+    let (job, wrong) = (elastic_cluster(true, &json!(2)), elastic_cluster(false, &json!("4")));
+    let holder = admitted(&job);
+    let larger = construct_workload(
+        &elastic_cluster(true, &json!(4)),
+        WorkloadPriority::default(),
+        &KeysToCopy::default(),
+        GATES(),
+    );
+    let mut pending = ReplacedSlice::of(&holder).replaced_by(larger);
+    pending.metadata.name = Some("b".to_owned());
+    let evicted = json!([{ "type": "Evicted", "status": "True", "reason": "Deactivated" }]);
+    let mut deactivated = pending.clone();
+    deactivated.status.conditions = serde_json::from_value(evicted).expect("conditions");
+    for pending in [&pending, &deactivated] {
+        assert_eq!(of_elastic(&wrong, &[&holder, pending]), []);
+    }
+    let evicted = json!({ "type": "Evicted", "status": "True", "reason": "Preempted" });
+    let mut leaving = holder.clone();
+    leaving.status.conditions.push(serde_json::from_value(evicted).expect("a condition"));
+    let mut reserved = pending;
+    reserved.status = holder.status;
+    reserved.status.conditions.truncate(1);
+    let steps = of_elastic(&wrong, &[&leaving, &reserved]);
+    assert!(matches!(steps[..], [ReconcileStep::Job(JobStep::Stop(..))]), "{steps:?}");
+}
