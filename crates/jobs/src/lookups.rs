@@ -40,7 +40,7 @@ pub struct LookupRule {
     /// Only jobs for which this holds need the object; all by default.
     #[serde(default)]
     pub when: Option<Probe>,
-    /// Whether the pod sets are known without the object.
+    /// Whether the pod sets are known without the object. Without effect if templates stand in it.
     #[serde(default)]
     pub optional: bool,
     /// What the object is called in refusals, if that is not the name of the rule.

@@ -152,7 +152,7 @@ fn sources<'a>(
             Ok(object) => {
                 sources.push(PodSetSource { lookup: rule.name.clone(), needed, object });
             }
-            Err(_) if rule.optional => {}
+            Err(_) if rule.optional && !has_templates(job, &rule.name) => {}
             Err(failure) => {
                 let missing = Unresolved::Missing(failure.message(&needed));
                 return Err(NoPodSets::Unresolved(missing));
@@ -160,6 +160,14 @@ fn sources<'a>(
         }
     }
     Ok(sources)
+}
+
+/// Whether templates of the job stand in the object of a lookup: without it their pod sets are unknown, also if it is optional.
+fn has_templates(job: DeclaredObject<'_>, lookup: &str) -> bool {
+    job.fields().is_some_and(|fields| {
+        let mut sources = fields.pod_sets.iter().filter_map(|rule| rule.from.as_ref());
+        fields.training.is_some() || sources.any(|from| from.lookup == lookup)
+    })
 }
 
 /// The pod sets that the kind declares.
@@ -423,6 +431,15 @@ fields:
             write: WorkloadStep::Delete,
         };
         assert_eq!(steps(&empty, &[&former]), [delete]);
+    }
+
+    #[test]
+    fn a_template_in_an_optional_object_waits_for_it() {
+        let optional = COURSE.replace("at: /spec/recipe }", "at: /spec/recipe, optional: true }");
+        let kind = Kind::parse(&optional).expect("a kind");
+        let job = kind.decode(course().to_create()).expect("a Course decodes");
+        assert_eq!(job.unresolved(), Some("Recipe.example.com \"base\" does not exist"));
+        assert!(!job.contradicts_itself());
     }
 
     #[test]
