@@ -19,7 +19,7 @@ pub use operators::run_operators;
 pub use report::{CutCase, ReplayReport};
 pub use run::{ReplayTarget, run};
 pub use served::until_served;
-pub use traces::{ReplayClusters, TraceCase, TraceSettings, run_traces};
+pub use traces::{ReplayClusters, TraceCase, TraceSettings, listed_cuts, run_traces};
 
 /// Kinds whose cases can be replayed; the others are jobs that we have no webhooks for yet.
 pub const SERVED_KINDS: [&str; 17] = [

@@ -4,7 +4,7 @@
 
 use std::{collections::BTreeSet, fs, path::Path};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use e2e::trace_replays;
 use replay::{CutCase, RecordedCases};
 
@@ -39,19 +39,6 @@ const OF_OTHERS: [&str; 21] = [
     "StatefulSet/life/zero-then-up",
 ];
 
-/// The cases of which the rest is not compared, with the step that differs after a wanted difference. What they no longer show
-/// another case or test has to show, so that a new line needs a reason.
-const CUT: &str = include_str!("cut-cases.tsv");
-
-fn cut_cases() -> Result<BTreeSet<CutCase>> {
-    let lines = CUT.lines().filter(|line| !line.starts_with('#'));
-    let cases = lines.map(|line| {
-        let (case, step) = line.split_once('\t').context("a case and a step")?;
-        Ok(CutCase { case: case.to_owned(), step: step.parse()? })
-    });
-    cases.collect()
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn recorded_lives_of_every_kind_go_as_recorded() -> Result<()> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/jobs/tests/kindsoracle");
@@ -74,6 +61,6 @@ async fn recorded_lives_of_every_kind_go_as_recorded() -> Result<()> {
     println!("{report}");
     assert_eq!(report.failed(), 0, "{report}");
     let cut: BTreeSet<CutCase> = report.cut().iter().cloned().collect();
-    assert_eq!(cut, cut_cases()?, "cut-cases.tsv lists others");
+    assert_eq!(cut, replay::listed_cuts(), "cut-cases.tsv lists others");
     Ok(())
 }

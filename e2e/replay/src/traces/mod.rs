@@ -9,12 +9,14 @@
 //! | `placeholders` | names and times that differ from run to run |
 //! | `comparison`, `events` | differences between recorded objects and Events and those of the cluster |
 //! | `wanted_differences` | cases that differ on purpose |
+//! | `cut_cases` | cases of which the rest is not compared |
 //! | `verdict` | what is found of a case: when a step has settled, and what a report counts |
 //! | `run` | sends the steps of a case and waits for what was recorded |
 
 mod case;
 mod clusters;
 mod comparison;
+mod cut_cases;
 mod details;
 mod essence;
 mod events;
@@ -28,6 +30,7 @@ pub(crate) use details::DetailCounts;
 
 pub use case::{TraceCase, TraceSettings};
 pub use clusters::ReplayClusters;
+pub use cut_cases::listed_cuts;
 pub use run::run_traces;
 
 /// Kinds whose cases can be replayed.

@@ -16,7 +16,7 @@ use super::{
     events,
     placeholders::TraceNames,
     setup,
-    verdict::{CaseDifferences, JudgedCase, Settling, count},
+    verdict::{CaseDifferences, JudgedCase, Settling, count, judged},
 };
 use crate::{
     compare::{Difference, Level, same_words},
@@ -27,7 +27,7 @@ use crate::{
 /// Cases under way at once.
 const PARALLEL: usize = 6;
 
-/// Maximum number of failed cases that are judged again. More are no matter of a busy machine.
+/// Maximum number of failed cases, and of cut ones, that are judged again. More are no matter of a busy machine.
 const AGAIN_AT_MOST: usize = 5;
 
 /// Between two looks at the cluster.
@@ -63,26 +63,39 @@ pub async fn run_traces(
         until_nodes_are_empty(clusters).await?;
         outcomes.extend(judge_all(clusters, assigning).await);
     }
-    let failed = outcomes.into_iter().filter_map(|(case, found)| count(&mut report, case, found));
-    let failed: Vec<_> = failed.collect();
-    let is_again = failed.len() <= AGAIN_AT_MOST;
-    for (number, (case, found)) in failed.into_iter().enumerate() {
-        // Beside others on a busy machine a controller of Kubernetes may need longer than a step waits. A given namespace has the
-        // objects of the first time.
-        let again = is_again && case.namespace.is_none();
-        let found = match again {
-            true => judge(clusters, case, n_chosen + number).await,
-            false => Ok(found),
-        };
-        if let Some((case, found)) = count(&mut report, case, found) {
-            report.details.absorb(found.details);
-            report.failed.push((case.case.clone(), found.differences));
-        } else {
-            report.passed_alone += 1;
-        }
+    let outcomes = outcomes.into_iter().map(|(case, found)| (case, judged(found)));
+    let (doubtful, certain): (Vec<_>, Vec<_>) =
+        outcomes.partition(|(case, found)| found.is_doubtful(&case.case));
+    for (case, found) in certain {
+        count(&mut report, case, found);
     }
+    let (failed, cut): (Vec<_>, Vec<_>) =
+        doubtful.into_iter().partition(|(case, found)| found.fails(&case.case));
+    let n_judged = n_chosen + failed.len();
+    count_alone(clusters, &mut report, failed, n_chosen).await;
+    count_alone(clusters, &mut report, cut, n_judged).await;
     report.failed.sort_by(|one, other| one.0.cmp(&other.0));
     Ok(report)
+}
+
+/// Counts cases of one class that are in doubt, after a second look at each: beside others on a busy machine a controller of
+/// Kubernetes may need longer than a step waits.
+async fn count_alone(
+    clusters: &ReplayClusters,
+    report: &mut ReplayReport,
+    doubtful: Vec<(&TraceCase, JudgedCase)>,
+    n_judged: usize,
+) {
+    let is_again = doubtful.len() <= AGAIN_AT_MOST;
+    for (number, (case, found)) in doubtful.into_iter().enumerate() {
+        // A given namespace has the objects of the first time.
+        let found = match is_again && case.namespace.is_none() {
+            true => judged(judge(clusters, case, n_judged + number).await),
+            false => found,
+        };
+        report.passed_alone += usize::from(!found.is_doubtful(&case.case));
+        count(report, case, found);
+    }
 }
 
 async fn judge_all<'a>(
@@ -148,18 +161,18 @@ async fn steps(
         let mut found = Vec::new();
         if let Some(request) = &step.request {
             let reply = send(clusters, step.cluster, request, names).await?;
-            found.extend(answer_differences(step, &reply, names));
+            for Difference { level, text } in answer_differences(step, &reply, names) {
+                found.push(Difference { level, text: text_of(step, &text) });
+            }
         }
         if let Some(then) = step.then.as_ref().filter(|_| found.is_empty() && !step.dry_run) {
-            let settled = settle(clusters, then, names, judged.timeout()).await?;
+            let timeout = |found: &[Difference]| judged.timeout(&case.case, step.step, found);
+            let settled = settle(clusters, (step, then), names, timeout).await?;
             found.extend(settled.differences);
             judged.details.absorb(settled.details.of(&case.case, step.step));
             if found.is_empty() {
                 events::settle(clusters, then, names).await?;
             }
-        }
-        for difference in &mut found {
-            difference.text = format!("step {} ({}): {}", step.step, step.what, difference.text);
         }
         if !judged.take(&case.case, step.step, found) {
             break;
@@ -168,17 +181,26 @@ async fn steps(
     Ok(judged)
 }
 
-/// Waits for the recorded objects. Returns what differs.
+/// The text of a difference of a step.
+fn text_of(step: &TraceStep, text: &str) -> String {
+    format!("step {} ({}): {text}", step.step, step.what)
+}
+
+/// Waits for the recorded objects, as long as what differs may take. Returns what differs.
 async fn settle(
     clusters: &ReplayClusters,
-    then: &TraceOutcome,
+    (step, then): (&TraceStep, &TraceOutcome),
     names: &mut TraceNames,
-    timeout: Duration,
+    timeout: impl Fn(&[Difference]) -> Duration,
 ) -> CaseDifferences {
-    let mut settling = Settling::begin(Instant::now(), timeout);
+    let mut settling = Settling::begin(Instant::now());
     loop {
         let (lines, details) = look(clusters, then, names).await?;
-        if let Some(judged) = settling.look(Instant::now(), lines, details) {
+        let texts = lines.iter().map(|line| text_of(step, line));
+        let found = texts.map(|text| Difference { level: Level::Objects, text });
+        let found: Vec<Difference> = found.collect();
+        let timeout = timeout(&found);
+        if let Some(judged) = settling.look((Instant::now(), timeout), found, details) {
             return Ok(judged);
         }
         sleep(POLL_INTERVAL).await;

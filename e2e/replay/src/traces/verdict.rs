@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{case::TraceCase, details::DetailCounts, wanted_differences};
+use super::{case::TraceCase, cut_cases, details::DetailCounts, wanted_differences};
 use crate::{
     compare::{Difference, Level},
     report::{CutCase, ReplayReport},
@@ -13,7 +13,8 @@ use crate::{
 /// How long the objects of a step may take.
 pub(super) const SETTLE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The same after a wanted difference, which may last for the rest of the case.
+/// The same after a wanted difference, if only those are left or the case is known to end at the step: they may last for the rest of
+/// the case.
 const FURTHER_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// How long details that differ may still change once the objects are as recorded.
@@ -34,9 +35,24 @@ pub(super) struct JudgedCase {
 }
 
 impl JudgedCase {
-    /// How long the objects of the next step may take.
-    pub(super) fn timeout(&self) -> Duration {
-        if self.wanted.is_empty() { SETTLE_TIMEOUT } else { FURTHER_TIMEOUT }
+    /// How long the objects of a step of a case may take that differ so. Time alone separates what follows from a wanted difference
+    /// from what is late.
+    pub(super) fn timeout(&self, case: &str, step: u64, found: &[Difference]) -> Duration {
+        let is_known =
+            wanted_differences::reason(case, found).is_some() || cut_cases::is_listed(case, step);
+        if !self.wanted.is_empty() && is_known { FURTHER_TIMEOUT } else { SETTLE_TIMEOUT }
+    }
+
+    /// Whether a second look at the case alone may show that it passes, or is not cut.
+    pub(super) fn is_doubtful(&self, case: &str) -> bool {
+        let is_unlisted = |step| !cut_cases::is_listed(case, step);
+        self.fails(case) || self.cut_at.is_some_and(is_unlisted)
+    }
+
+    /// Whether something differs that is not wanted. The Events of a case are compared after its steps.
+    pub(super) fn fails(&self, case: &str) -> bool {
+        let is_wanted = wanted_differences::reason(case, &self.differences).is_some();
+        !self.differences.is_empty() && !is_wanted
     }
 
     /// Takes what differs in the next step of a case, of this number. Returns whether the case goes on.
@@ -62,31 +78,31 @@ pub(super) type CaseDifferences = anyhow::Result<JudgedCase>;
 
 /// The looks at a step so far.
 pub(super) struct Settling {
-    until: Instant,
+    begin: Instant,
     /// Since when the objects are as recorded, with the best details since then.
     settled: Option<(Instant, DetailCounts)>,
 }
 
 impl Settling {
-    pub(super) fn begin(now: Instant, timeout: Duration) -> Self {
-        Self { until: now + timeout, settled: None }
+    pub(super) fn begin(now: Instant) -> Self {
+        Self { begin: now, settled: None }
     }
 
-    /// The verdict of a step after one more look, if no further look is needed. `lines` say how the objects differ.
+    /// The verdict of a step after one more look, if no further look is needed. `differences` are those of the objects, which may
+    /// take so long.
     pub(super) fn look(
         &mut self,
-        now: Instant,
-        lines: Vec<String>,
+        (now, timeout): (Instant, Duration),
+        differences: Vec<Difference>,
         details: DetailCounts,
     ) -> Option<JudgedCase> {
-        if !lines.is_empty() {
+        let until = self.begin + timeout;
+        if !differences.is_empty() {
             // Objects that were as recorded go on: what comes after the step does not count against it.
             if let Some((_, details)) = self.settled.take() {
                 return Some(JudgedCase { details, ..JudgedCase::default() });
             }
-            let text = |line| Difference { level: Level::Objects, text: line };
-            let differences = lines.into_iter().map(text).collect();
-            return (now >= self.until).then_some(JudgedCase {
+            return (now >= until).then_some(JudgedCase {
                 differences,
                 details,
                 ..JudgedCase::default()
@@ -98,7 +114,7 @@ impl Settling {
             }
             earlier => (earlier.map_or(now, |(since, _)| since), details),
         };
-        if best.differences.is_empty() || now - since >= DETAILS_TIMEOUT || now >= self.until {
+        if best.differences.is_empty() || now - since >= DETAILS_TIMEOUT || now >= until {
             return Some(JudgedCase { details: best, ..JudgedCase::default() });
         }
         self.settled = Some((since, best));
@@ -106,22 +122,22 @@ impl Settling {
     }
 }
 
-/// Counts a case that passes. Returns one that does not: it may be judged again, and its details count once.
-pub(super) fn count<'a>(
-    report: &mut ReplayReport,
-    case: &'a TraceCase,
-    found: CaseDifferences,
-) -> Option<(&'a TraceCase, JudgedCase)> {
-    // A case that cannot be run fails alone.
-    let judged = found.unwrap_or_else(|error| {
+/// What was found. A case that cannot be run fails alone.
+pub(super) fn judged(found: CaseDifferences) -> JudgedCase {
+    found.unwrap_or_else(|error| {
         let text = format!("{error:#}");
         let differences = vec![Difference { level: Level::Verdict, text }];
         JudgedCase { differences, ..JudgedCase::default() }
-    });
-    // The Events of a case are compared after its steps.
+    })
+}
+
+/// Counts a case.
+pub(super) fn count(report: &mut ReplayReport, case: &TraceCase, judged: JudgedCase) {
+    report.details.absorb(judged.details);
     let of_events = wanted_differences::reason(&case.case, &judged.differences);
     if of_events.is_none() && !judged.differences.is_empty() {
-        return Some((case, judged));
+        report.failed.push((case.case.clone(), judged.differences));
+        return;
     }
     let of_steps = wanted_differences::reason(&case.case, &judged.wanted);
     if let Some(reason) = of_steps.or(of_events) {
@@ -130,9 +146,7 @@ pub(super) fn count<'a>(
         let cut = |step| CutCase { case: case.case.clone(), step };
         report.cut.extend(judged.cut_at.map(cut));
     }
-    report.details.absorb(judged.details);
     report.passed += 1;
-    None
 }
 
 #[cfg(test)]
@@ -153,11 +167,11 @@ mod tests {
     /// The verdict of looks at these seconds, with so many differing objects and details: when it came, and what differs.
     fn verdict(looks: &[(f64, usize, usize)]) -> Option<(f64, usize, usize)> {
         let begin = Instant::now();
-        let mut settling = Settling::begin(begin, SETTLE_TIMEOUT);
-        looks.iter().find_map(|(at, objects, differing)| {
+        let mut settling = Settling::begin(begin);
+        looks.iter().find_map(|(at, objects, n_details)| {
             let now = begin + Duration::from_secs_f64(*at);
-            let lines = vec!["o".to_owned(); *objects];
-            let judged = settling.look(now, lines, details(*differing))?;
+            let found = vec![differing("o").remove(0); *objects];
+            let judged = settling.look((now, SETTLE_TIMEOUT), found, details(*n_details))?;
             Some((*at, judged.differences.len(), judged.details.differences.len()))
         })
     }
@@ -206,7 +220,7 @@ mod tests {
         let mut report = ReplayReport::default();
         let wanted = differing("step 2: .conditions.PodsReady.reason: \"WaitForRecovery\"");
         let judged = JudgedCase { wanted, n_further: 3, cut_at: Some(5), ..JudgedCase::default() };
-        assert!(count(&mut report, &case, Ok(judged)).is_none());
+        count(&mut report, &case, judged);
         let text = report.to_string();
         let cut = CutCase { case: case.case.clone(), step: 5 };
         assert_eq!((report.further_steps(), report.cut()), (3, &[cut][..]));
@@ -219,13 +233,38 @@ mod tests {
         let case = json!({ "case": "Job/life/x", "kind": "Job", "steps": [] });
         let case: TraceCase = from_value(case).expect("a case");
         let mut report = ReplayReport::default();
-        let differences = vec![Difference { level: Level::Objects, text: "o".to_owned() }];
-        let failed = JudgedCase { differences, details: details(1), ..JudgedCase::default() };
-        assert!(count(&mut report, &case, Ok(failed)).is_some());
-        let passed = JudgedCase { details: details(0), ..JudgedCase::default() };
-        assert!(count(&mut report, &case, Ok(passed)).is_none());
-        assert_eq!(report.passed, 1);
+        count(&mut report, &case, JudgedCase { details: details(0), ..JudgedCase::default() });
+        assert_eq!((report.passed, report.failed.len()), (1, 0));
         assert_eq!(report.details.counts.values().map(|it| it.same).sum::<usize>(), 1);
         assert_eq!(report.details.differences, [""; 0]);
+        let failed = JudgedCase { differences: differing("o"), ..JudgedCase::default() };
+        count(&mut report, &case, failed);
+        assert_eq!((report.passed, report.failed.len()), (1, 1));
+    }
+
+    #[test]
+    fn a_case_that_fails_or_is_cut_where_no_line_says_so_is_doubtful() {
+        let (listed, other) = ("LeaderWorkerSet/life/deactivated", "PodGroup/life/one-succeeds");
+        let wanted = || differing("step 2: .conditions.PodsReady.reason: \"WaitForRecovery\"");
+        let cut =
+            |step| JudgedCase { wanted: wanted(), cut_at: Some(step), ..JudgedCase::default() };
+        assert!(!cut(8).is_doubtful(listed));
+        assert!(cut(7).is_doubtful(listed) && cut(8).is_doubtful(other));
+        let of_events = |differences| JudgedCase { differences, ..JudgedCase::default() };
+        assert!(of_events(differing("o")).is_doubtful(other));
+        assert!(!of_events(wanted()).is_doubtful(other));
+        assert!(!JudgedCase::default().is_doubtful(other));
+    }
+
+    #[test]
+    fn only_what_is_known_to_differ_gets_less_time() {
+        let (listed, other) = ("LeaderWorkerSet/life/deactivated", "PodGroup/life/one-succeeds");
+        let wanted = || differing("step 4: .conditions.PodsReady.reason: \"WaitForRecovery\"");
+        let further = JudgedCase { wanted: wanted(), ..JudgedCase::default() };
+        let unknown = differing("step 4: Pod/a is not gone");
+        assert_eq!(further.timeout(other, 4, &wanted()), FURTHER_TIMEOUT);
+        assert_eq!(further.timeout(other, 4, &unknown), SETTLE_TIMEOUT);
+        assert_eq!(further.timeout(listed, 8, &unknown), FURTHER_TIMEOUT);
+        assert_eq!(JudgedCase::default().timeout(other, 4, &wanted()), SETTLE_TIMEOUT);
     }
 }
