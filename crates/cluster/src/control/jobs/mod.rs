@@ -402,14 +402,17 @@ impl Jobs {
             return self.owners.abandon(abandoned, inputs.workloads, ctx);
         };
         let waiter = Reevaluation::Job(key.clone());
-        if !ctx.is_free(&Target::job(key), &tracked.stamp(), &waiter) || !managed {
-            return Vec::new();
-        }
         let job = Arc::clone(tracked.object());
+        let mut effects = self.owners.let_former_go((key, &job), inputs.workloads);
+        if !ctx.is_free(&Target::job(key), &tracked.stamp(), &waiter) || !managed {
+            return effects;
+        }
         if job.set_size().is_some() {
             let (members, owners) = (self.sets.members(key).collect(), &self.owners);
             let (config, jobs, set) = (&self.config, &self.jobs, &*job);
-            return SetEvaluation { config, jobs, owners, key, set, members, inputs }.take(ctx);
+            let evaluation = SetEvaluation { config, jobs, owners, key, set, members, inputs };
+            effects.extend(evaluation.take(ctx));
+            return effects;
         }
         let prebuilt = self.named_workload(key, &job);
         self.track_orphan(key, &job, prebuilt.as_ref(), inputs.workloads, ctx);
@@ -433,7 +436,8 @@ impl Jobs {
         self.refused_jobs.report_once(key, &mut steps, ctx.now);
         self.prepared_starts.revise(key, &job, &mut steps, ctx);
         tracing::trace!(job = %key, n_steps = steps.len(), outcome = ?job.finished(), "evaluated");
-        evaluation.take(steps, ctx)
+        effects.extend(evaluation.take(steps, ctx));
+        effects
     }
 
     /// Decides about a group of pods. `managed` are the members that are this process's to start and stop.

@@ -5,7 +5,11 @@ use ::jobs::{
     GenericJob, JobGates, JobObject, Kind, Kinds, equivalence, integrations::controller,
     pods::group, reconcile::is_clone,
 };
-use crds::{meta::is_true, names::conditions::FINISHED, v1beta2::Workload};
+use crds::{
+    meta::{is_deleting, is_true},
+    names::conditions::FINISHED,
+    v1beta2::Workload,
+};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use runtime::watch::Key;
 
@@ -125,6 +129,27 @@ impl Owners {
             }
         }
         effects
+    }
+
+    /// Lets deleted Workloads of an earlier job of the name go. What followed the end of that job may have been refused, and the end is
+    /// not seen again once the next job is there. A Workload that is not deleted may be that of a job that the watch does not show yet.
+    pub(super) fn let_former_go(
+        &self,
+        (key, job): (&JobKey, &JobObject),
+        workloads: &Workloads,
+    ) -> Vec<(Key, WorkloadEffect)> {
+        let uid = job.metadata().uid.as_deref();
+        let is_former = |workload: &Workload| {
+            let owner = controller(&workload.metadata);
+            is_deleting(&workload.metadata)
+                && owner.is_some_and(|owner| Some(owner.uid.as_str()) != uid)
+                && !group::is_group_workload(workload)
+        };
+        let former = self
+            .owned_by(key)
+            .filter(|owned| workloads.get(owned).is_some_and(|record| is_former(record.object())));
+        let effect = || WorkloadEffect::Perform(WorkloadCommand::RemoveFinalizer, None);
+        former.map(|owned| (owned.clone(), effect())).collect()
     }
 
     /// Jobs of a kind that own Workloads.

@@ -234,7 +234,8 @@ impl Cluster {
         self.control.observe(ManagerInput::Workload(change), self.now);
     }
 
-    fn store(&mut self, name: &str, mut object: Value) {
+    /// A Workload has changed.
+    pub(super) fn store(&mut self, name: &str, mut object: Value) {
         self.version += 1;
         let metadata = &mut object["metadata"];
         metadata["resourceVersion"] = json!(self.version.to_string());

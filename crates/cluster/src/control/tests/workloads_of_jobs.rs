@@ -509,3 +509,20 @@ fn the_workload_of_a_job_that_is_gone_is_finished_before_it_is_collected() {
     pod["metadata"]["finalizers"] = json!(["kueue.x-k8s.io/managed"]);
     assert_eq!(end_without(&pods, &pod, on).as_deref(), Some(finished));
 }
+
+#[test]
+fn the_deleted_workload_of_a_job_that_has_a_successor_is_let_go() {
+    let mut cluster = Cluster::new();
+    observe_job(&mut cluster, "20", &json!({}));
+    cluster.settle();
+    let name = cluster.workloads.keys().next().expect("a Workload").clone();
+    // The write that followed the end of the job was refused, because the garbage collector had deleted the Workload; the next job of the
+    // name is there when that shows.
+    observe_job(&mut cluster, "30", &json!({"metadata": {"uid": "job-2"}}));
+    let mut deleted = cluster.workloads[&name].clone();
+    deleted["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+    cluster.store(&name, deleted);
+    let deleted = cluster.workloads[&name].clone();
+    cluster.observe(ManagerInput::Workload(Change::Apply(shared(deleted)))).settle();
+    assert_eq!(cluster.workloads[&name]["metadata"]["finalizers"], json!([]));
+}
