@@ -1,8 +1,7 @@
 //! Conversion of a `ClusterCapacity` to the report that dispatch reads. Source: docs/reference/dispatch.md §2.
 //!
 //! Every list is sorted, so equal clusters give equal reports. Free amounts are rounded down. The API server of a worker checks the
-//! schema of its report, and is the worker's own: the limits of the schema are checked again, and so is the number of resource names,
-//! which are never forgotten.
+//! schema of its report, and is the worker's own: the limits of the schema are checked again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,6 +13,7 @@ use dispatch::{
 use engine::{Amount, Names, ids::ResourceId};
 
 use crate::amount::allocatable_amount;
+use crate::report_names::{AddedNames, ReportNames};
 use crate::selectors;
 
 /// Entries of the lists of a report, by the schema of a ClusterCapacity.
@@ -28,9 +28,6 @@ const MAX_LABEL_KEYS: usize = 17 * MAX_ENTRIES;
 /// Different resources of a report.
 const MAX_RESOURCES: usize = 256;
 
-/// Names of resources, of this cluster and of all workers, above which a report may add no more.
-const MAX_RESOURCE_NAMES: usize = 4096;
-
 /// A report lists more than a manager reads.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("it has {found} {what}, {most} at most")]
@@ -40,15 +37,17 @@ pub struct OversizedReport {
     most: usize,
 }
 
-/// Converts the report of a worker.
+/// Converts the report of a worker, which has added these names so far.
 ///
 /// # Errors
 /// If it lists too much.
 pub fn capacity_report(
     names: &mut Names,
+    added: &mut AddedNames,
     capacity: &ClusterCapacity,
 ) -> Result<CapacityReport, OversizedReport> {
-    check_size(names, capacity)?;
+    check_size(capacity)?;
+    let mut names = ReportNames { names, added };
     let status = &capacity.status;
     let mut label_keys: Vec<Box<str>> =
         capacity.spec.all_label_keys().iter().map(|key| key.as_str().into()).collect();
@@ -66,14 +65,14 @@ pub fn capacity_report(
         as_of: status.as_of.parse().unwrap_or_default(),
         label_keys,
         kinds,
-        classes: status.node_classes.iter().map(|class| node_class(names, class)).collect(),
-        elastic: status.elastic.iter().map(|one| new_nodes(names, one)).collect(),
-        queues: queues(names, &status.flavors),
+        classes: status.node_classes.iter().map(|class| node_class(&mut names, class)).collect(),
+        elastic: status.elastic.iter().map(|one| new_nodes(&mut names, one)).collect(),
+        queues: queues(&mut names, &status.flavors),
     })
 }
 
 /// Compares the lists of a report with their limits.
-fn check_size(names: &Names, capacity: &ClusterCapacity) -> Result<(), OversizedReport> {
+fn check_size(capacity: &ClusterCapacity) -> Result<(), OversizedReport> {
     let status = &capacity.status;
     let classes = status.node_classes.iter();
     let shapes = status.elastic.iter().map(|one| &one.node_shape);
@@ -85,9 +84,6 @@ fn check_size(names: &Names, capacity: &ClusterCapacity) -> Result<(), Oversized
     let of_shapes = shapes.flat_map(|one| one.allocatable.keys());
     let of_queues = status.flavors.iter().map(|one| &one.resource);
     let resources: BTreeSet<&String> = of_nodes.chain(of_shapes).chain(of_queues).collect();
-    let n_new = resources.iter().filter(|name| names.resources.get(name).is_none()).count();
-    // Names that are known already are no reason to refuse a report.
-    let n_names = if n_new > 0 { names.resources.len().saturating_add(n_new) } else { 0 };
     let sizes = [
         ("kinds", status.kinds.len(), MAX_ENTRIES),
         ("node classes", status.node_classes.len(), MAX_ENTRIES),
@@ -97,7 +93,6 @@ fn check_size(names: &Names, capacity: &ClusterCapacity) -> Result<(), Oversized
         ("labels of one node class", labels.max().unwrap_or(0), MAX_LABEL_KEYS),
         ("taints of one node class", taints.max().unwrap_or(0), MAX_ENTRIES),
         ("resources", resources.len(), MAX_RESOURCES),
-        ("names of resources together with those of others", n_names, MAX_RESOURCE_NAMES),
     ];
     let oversized = sizes.into_iter().find(|(_, found, most)| found > most);
     oversized.map_or(Ok(()), |(what, found, most)| Err(OversizedReport { what, found, most }))
@@ -113,7 +108,7 @@ pub fn job_gvk(kind: &JobKind) -> JobGvk {
     }
 }
 
-fn node_class(names: &mut Names, class: &v1alpha1::NodeClass) -> NodeClassCapacity {
+fn node_class(names: &mut ReportNames<'_>, class: &v1alpha1::NodeClass) -> NodeClassCapacity {
     NodeClassCapacity {
         count: i64::from(class.count),
         labels: selectors::pairs(&class.labels),
@@ -123,7 +118,7 @@ fn node_class(names: &mut Names, class: &v1alpha1::NodeClass) -> NodeClassCapaci
     }
 }
 
-fn new_nodes(names: &mut Names, one: &v1alpha1::ElasticCapacity) -> NodeClassCapacity {
+fn new_nodes(names: &mut ReportNames<'_>, one: &v1alpha1::ElasticCapacity) -> NodeClassCapacity {
     let shape = &one.node_shape;
     let free = amounts(names, &shape.allocatable);
     NodeClassCapacity {
@@ -136,23 +131,30 @@ fn new_nodes(names: &mut Names, one: &v1alpha1::ElasticCapacity) -> NodeClassCap
 }
 
 /// What each ClusterQueue can still use, over all of its flavors.
-fn queues(names: &mut Names, flavors: &[FlavorCapacity]) -> Vec<Vec<(ResourceId, Amount)>> {
+fn queues(
+    names: &mut ReportNames<'_>,
+    flavors: &[FlavorCapacity],
+) -> Vec<Vec<(ResourceId, Amount)>> {
     let mut queues = BTreeMap::<&str, BTreeMap<ResourceId, Amount>>::new();
     for one in flavors {
         let amount = |quantity| allocatable_amount(&one.resource, quantity);
         let own = (amount(&one.nominal) - amount(&one.used)).max(Amount::ZERO);
-        let resource = names.resources.intern(&one.resource);
         let of_queue = queues.entry(&one.cluster_queue).or_default();
-        *of_queue.entry(resource).or_default() += own + amount(&one.borrowable);
+        if let Some(resource) = names.id(&one.resource) {
+            *of_queue.entry(resource).or_default() += own + amount(&one.borrowable);
+        }
     }
     queues.into_values().map(|queue| queue.into_iter().collect()).collect()
 }
 
-fn amounts(names: &mut Names, all: &BTreeMap<String, Quantity>) -> Vec<(ResourceId, Amount)> {
+fn amounts(
+    names: &mut ReportNames<'_>,
+    all: &BTreeMap<String, Quantity>,
+) -> Vec<(ResourceId, Amount)> {
     let amount = |(name, quantity): (&String, _)| {
-        (names.resources.intern(name), allocatable_amount(name, quantity))
+        names.id(name).map(|id| (id, allocatable_amount(name, quantity)))
     };
-    let mut amounts: Vec<_> = all.iter().map(amount).collect();
+    let mut amounts: Vec<_> = all.iter().filter_map(amount).collect();
     amounts.sort_unstable_by_key(|(resource, _)| *resource);
     amounts
 }
@@ -185,7 +187,8 @@ mod tests {
         .expect("a ClusterCapacity");
         let mut names = Names::default();
         let (memory, cpu) = (names.resources.intern("memory"), names.resources.intern("cpu"));
-        let report = capacity_report(&mut names, &capacity).expect("a small report");
+        let report = capacity_report(&mut names, &mut AddedNames::default(), &capacity)
+            .expect("a small report");
         assert_eq!((report.mode, report.as_of), (WorkerMode::Quota, 42));
         assert_eq!(report.label_keys, ["gpu".into(), "zone".into()]);
         assert_eq!(report.kinds.iter().map(|kind| &*kind.kind).collect::<Vec<_>>(), ["Pod", "Job"]);
@@ -226,9 +229,17 @@ mod tests {
             (256, "resources", &|n| class(json!({"count": 1, "free": resources(0, n)}))),
         ] {
             let mut names = Names::default();
-            assert!(capacity_report(&mut names, &reported(&report(limit))).is_ok(), "{what}");
+            assert!(
+                capacity_report(&mut names, &mut AddedNames::default(), &reported(&report(limit)))
+                    .is_ok(),
+                "{what}"
+            );
             let known = names.resources.len();
-            let error = capacity_report(&mut names, &reported(&report(limit + 1)));
+            let error = capacity_report(
+                &mut names,
+                &mut AddedNames::default(),
+                &reported(&report(limit + 1)),
+            );
             let expected = format!("it has {} {what}, {limit} at most", limit + 1);
             assert_eq!(error.map_err(|one| one.to_string()), Err(expected));
             assert_eq!(names.resources.len(), known, "no name is kept");
@@ -236,16 +247,41 @@ mod tests {
     }
 
     #[test]
-    fn hostile_worker_reports_with_ever_new_resources_end() {
+    fn names_of_others_make_no_report_unreadable() {
         let mut names = Names::default();
+        for at in 0..4100 {
+            names.resources.intern(&format!("example.com/of-a-job-{at}"));
+        }
+        let free = json!({"cpu": "1", "example.com/of-a-job-7": "2", "example.com/own": "3"});
+        let report = reported(&json!({"nodeClasses": [{"count": 1, "free": free}]}));
+        let added = &mut AddedNames::default();
+        let read = capacity_report(&mut names, added, &report).expect("it is read");
+        assert_eq!(read.classes.first().map(|class| class.free.len()), Some(3));
+    }
+
+    #[test]
+    fn hostile_worker_resources_beyond_its_own_limit_are_left_out() {
+        let (mut names, mut added) = (Names::default(), AddedNames::default());
         let report = |at: usize| {
-            let free: serde_json::Value =
-                (0..256).map(|one| (format!("example.com/{at}-{one}"), json!("1"))).collect();
-            reported(&json!({"nodeClasses": [{"count": 1, "free": free}]}))
+            let new = (0..250).map(|one| (format!("example.com/{at}-{one}"), json!("1")));
+            let free: serde_json::Value = new.chain([("cpu".to_owned(), json!("4"))]).collect();
+            let quota = json!({"clusterQueue": "a", "flavor": "x", "resource": format!("example.com/{at}-249"), "nominal": "1"});
+            reported(&json!({"nodeClasses": [{"count": 1, "free": free}], "flavors": [quota]}))
         };
-        let read = (0..99).filter(|at| capacity_report(&mut names, &report(*at)).is_ok());
-        assert_eq!(read.count(), 16);
-        assert_eq!(names.resources.len(), 4096);
-        assert!(capacity_report(&mut names, &report(3)).is_ok(), "what is known counts on");
+        let counts = |at, names: &mut _, added: &mut _| {
+            let read = capacity_report(names, added, &report(at)).expect("it is read");
+            let free = read.classes.first().map_or(0, |class| class.free.len());
+            (free, read.queues.first().map(Vec::len))
+        };
+        for at in 0..4 {
+            assert_eq!(counts(at, &mut names, &mut added), (251, Some(1)), "{at}");
+        }
+        assert_eq!(counts(4, &mut names, &mut added), (24, Some(0)));
+        assert_eq!(names.resources.len(), 1024);
+        assert_eq!(counts(3, &mut names, &mut added), (251, Some(1)), "what is known counts on");
+        names.resources.intern("example.com/4-249");
+        assert_eq!(counts(4, &mut names, &mut added), (25, Some(1)), "a Workload requests it");
+        let other = &mut AddedNames::default();
+        assert_eq!(counts(5, &mut names, other), (251, Some(1)), "it is the limit of one worker");
     }
 }

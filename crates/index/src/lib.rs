@@ -37,6 +37,7 @@ mod node_capacity;
 mod questions;
 pub mod queue_status;
 mod quota_report;
+mod report_names;
 mod requests;
 mod resource_flavor;
 mod resource_groups;
@@ -65,6 +66,7 @@ pub use crate::node_capacity::{
     allocatable_amount, pod_requests, quantity, selects, taints, tolerates,
 };
 pub use crate::quota_report::quota_report;
+pub use crate::report_names::AddedNames;
 pub use crate::resource_flavor::bound_clusters;
 pub use crate::variant_rules::VariantRules;
 pub use crate::workload::{FinishedRun, finished_run, job_kind, pending_order, run_time_group};

@@ -17,7 +17,7 @@ use crds::{
 };
 use dispatch::{CopyStamp, ListedCopy};
 use engine::ids::ClusterId;
-use index::{OversizedReport, status::find};
+use index::{AddedNames, OversizedReport, status::find};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use runtime::watch::{Change, Key};
@@ -67,6 +67,8 @@ pub(super) struct Worker {
     capacity: Option<Tracked<ClusterCapacity>>,
     /// Why the last report is not read.
     pub(super) unread_report: Option<OversizedReport>,
+    /// How many names of resources its reports have added to those that are never forgotten.
+    pub(super) resource_names: AddedNames,
     /// The worker does not keep the entries of managers: its CRD is of an earlier version.
     pub(super) drops_entries: bool,
     /// When a heartbeat of the report was first observed.
@@ -93,6 +95,7 @@ impl Worker {
             breaker: Breaker::default(),
             capacity: None,
             unread_report: None,
+            resource_names: AddedNames::default(),
             heartbeat: None,
             drops_entries: false,
             report_copy: ReportCopy::default(),

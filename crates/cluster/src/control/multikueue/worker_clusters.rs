@@ -503,12 +503,13 @@ impl WorkerClusters {
             return;
         };
         worker.report_copy.mark_stale();
-        let report = worker.capacity().map(|tracked| tracked.object());
+        let report = worker.capacity().map(|tracked| Arc::clone(tracked.object()));
         let object_exists = report.is_some();
         // A report without a protocol does not count, nor does one that lists too much
         // (docs/reference/dispatch.md §2).
         let report = report.filter(|one| one.status.protocol > 0);
-        let read = report.map(|capacity| index::capacity_report(scheduler.names_mut(), capacity));
+        let (names, added) = (scheduler.names_mut(), &mut worker.resource_names);
+        let read = report.map(|capacity| index::capacity_report(names, added, &capacity));
         let (report, unread) = match read.transpose() {
             Ok(report) => (report, None),
             Err(oversized) => (None, Some(oversized)),
