@@ -294,3 +294,28 @@ fn a_created_copy_that_no_watch_shows_is_read_as_soon_when_the_clock_is_set_back
     assert_eq!(outbox.unsettled_due(NOW + back + 14.seconds()).len(), 0);
     assert_eq!(outbox.unsettled_due(NOW + back + 15.seconds()).len(), 1);
 }
+
+#[test]
+fn what_may_be_applied_is_known_for_each_purpose() {
+    let (mut outbox, mut agenda) = (Outbox::default(), Agenda::default());
+    let target = Target::worker("east", Subject::Workload, &key("a"));
+    let may_be = |outbox: &Outbox| {
+        [Purpose::OpenCloneGate, Purpose::Priority]
+            .map(|purpose| outbox.writes().may_be_applied(&target, purpose))
+    };
+    let priority = submit_for(Purpose::Priority, &mut outbox, &target, stamp(5));
+    outbox.settle(&priority, &unknown(), NOW, &mut agenda);
+    assert_eq!(may_be(&outbox), [false, true]);
+    let opening = submit_for(Purpose::OpenCloneGate, &mut outbox, &target, stamp(5));
+    assert_eq!(may_be(&outbox), [true, true]);
+    let refused =
+        WriteOutcome::Refused { code: 403, reason: String::new(), message: String::new() };
+    outbox.settle(&opening, &refused, NOW, &mut agenda);
+    assert_eq!(may_be(&outbox), [false, true]);
+    let opening = submit_for(Purpose::OpenCloneGate, &mut outbox, &target, stamp(5));
+    outbox.settle(&opening, &unknown(), NOW, &mut agenda);
+    submit_for(Purpose::Priority, &mut outbox, &target, stamp(5));
+    assert_eq!(may_be(&outbox), [true, true]);
+    outbox.observe_version(&target, Some(6));
+    assert_eq!(may_be(&outbox), [false, false]);
+}

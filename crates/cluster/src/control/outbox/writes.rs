@@ -61,8 +61,16 @@ struct WriteState {
     /// Creates that met an existing object.
     conflicts: u32,
     purpose: Purpose,
-    /// Whether this write or one before it ended without an answer, so that it may be applied.
-    is_unanswered: bool,
+    /// Writes of this object that ended without an answer, so that they may be applied.
+    unanswered: Vec<UnansweredWrite>,
+}
+
+/// A purpose for which a write ended without an answer.
+#[derive(Clone, Debug)]
+struct UnansweredWrite {
+    purpose: Purpose,
+    /// When the first one in a row did.
+    since: Timestamp,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -206,9 +214,14 @@ impl Writes {
     /// Whether a write of this purpose is in flight, or ended without an answer and the watch has shown no version since.
     pub(crate) fn may_be_applied(&self, target: &Target, purpose: Purpose) -> bool {
         self.states.get(target).is_some_and(|state| {
-            let is_open = state.progress == Progress::InFlight || state.is_unanswered;
-            is_open && state.purpose == purpose
+            let is_in_flight = state.progress == Progress::InFlight && state.purpose == purpose;
+            is_in_flight || state.unanswered_since(purpose).is_some()
         })
+    }
+
+    /// Since when writes of this purpose have ended without an answer, while the watch has shown no version.
+    pub(crate) fn unanswered_since(&self, target: &Target, purpose: Purpose) -> Option<Timestamp> {
+        self.states.get(target)?.unanswered_since(purpose)
     }
 
     /// Forgets failed writes that were not tried again for a long time.
@@ -224,9 +237,10 @@ impl Writes {
     pub(super) fn begin(&mut self, ticket: &Ticket, base: Stamp) {
         // Failures of earlier writes count on, so that the backoff keeps doubling.
         let earlier = self.states.get(&ticket.target);
-        let (failures, conflicts, is_unanswered) = earlier.map_or((0, 0, false), |state| {
-            (state.failures, state.conflicts, state.is_unanswered && state.base == base)
-        });
+        let (failures, conflicts) =
+            earlier.map_or((0, 0), |state| (state.failures, state.conflicts));
+        let unanswered = earlier.filter(|state| state.base == base);
+        let unanswered = unanswered.map(|state| state.unanswered.clone()).unwrap_or_default();
         let (progress, purpose) = (Progress::InFlight, ticket.purpose);
         let state = WriteState {
             ticket: ticket.id,
@@ -235,7 +249,7 @@ impl Writes {
             failures,
             conflicts,
             purpose,
-            is_unanswered,
+            unanswered,
         };
         self.states.insert(ticket.target.clone(), state);
         if ticket.purpose.is_create() {
@@ -276,12 +290,7 @@ impl Writes {
         let failed = matches!(progress, Progress::Backoff(until) if until > now);
         (state.progress, state.failures) = (progress, state.failures + u32::from(failed));
         state.conflicts += u32::from(matches!(answer, WriteOutcome::Exists));
-        state.is_unanswered = match answer {
-            WriteOutcome::Unknown(_) => true,
-            // What has changed the object may be the write without an answer.
-            WriteOutcome::Stale => state.is_unanswered,
-            _ => false,
-        };
+        state.note_answer(answer, now);
         Settled { base, retry_at: progress.until() }
     }
 
@@ -304,7 +313,7 @@ impl Writes {
             purpose: Purpose::CloneDelete,
             failures: 0,
             conflicts: 0,
-            is_unanswered: false,
+            unanswered: Vec::new(),
         };
         self.states.insert(target, state);
     }
@@ -328,9 +337,12 @@ impl Writes {
     /// The clock jumped: a backoff lasts as long as it would have.
     pub(super) fn clock_jumped(&mut self, by: SignedDuration) {
         self.unsettled.clock_jumped(signed_nanos(by));
-        self.states.for_each_mut(|_, state| match &mut state.progress {
-            Progress::Outdated(at) | Progress::Backoff(at) => *at = moved(*at, by),
-            Progress::InFlight => {}
+        self.states.for_each_mut(|_, state| {
+            state.unanswered.iter_mut().for_each(|one| one.since = moved(one.since, by));
+            match &mut state.progress {
+                Progress::Outdated(at) | Progress::Backoff(at) => *at = moved(*at, by),
+                Progress::InFlight => {}
+            }
         });
     }
 
@@ -382,6 +394,23 @@ pub(crate) fn listed_object(list: &ApiObject) -> Option<ApiObject> {
 }
 
 impl WriteState {
+    fn unanswered_since(&self, purpose: Purpose) -> Option<Timestamp> {
+        self.unanswered.iter().find(|one| one.purpose == purpose).map(|one| one.since)
+    }
+
+    /// Records whether the write may be applied.
+    fn note_answer(&mut self, answer: &WriteOutcome, now: Timestamp) {
+        let purpose = self.purpose;
+        match answer {
+            WriteOutcome::Unknown(_) if self.unanswered_since(purpose).is_none() => {
+                self.unanswered.push(UnansweredWrite { purpose, since: now });
+            }
+            // What has changed the object may be the write without an answer.
+            WriteOutcome::Unknown(_) | WriteOutcome::Stale => {}
+            _ => self.unanswered.retain(|one| one.purpose != purpose),
+        }
+    }
+
     /// The progress after the answer to a write in the own cluster; `None` if the object is free again.
     fn after_answer(&self, answer: &WriteOutcome, now: Timestamp) -> Option<Progress> {
         match answer {
