@@ -12,6 +12,7 @@ use jiff::Timestamp;
 use kube::Resource;
 use runtime::{api_object::ApiObject, watch::Key, writer::WriteOutcome};
 use serde_json::Value;
+use variants::preemption_gate::PREEMPTION_TIMEOUT;
 
 use super::{
     copy_sizes::{CopySizes, refused_event},
@@ -103,6 +104,9 @@ impl CopyAnswer<'_> {
             }
             WriteOutcome::Refused { message, .. } if ticket.purpose == Purpose::OpenCloneGate => {
                 self.opening_refused(workload, &message, ctx);
+            }
+            WriteOutcome::Unknown(message) if ticket.purpose == Purpose::OpenCloneGate => {
+                self.opening_unanswered(workload, &message, ctx);
             }
             answer => {
                 let n_conflicts = ctx.outbox.writes().conflicts(&ticket.target);
@@ -253,6 +257,15 @@ impl CopyAnswer<'_> {
         tracing::warn!(cluster = self.cluster, %workload, message, "a preemption gate was not opened");
         let until = self.worker.refused.openings.refuse(workload.clone(), (), ctx.now);
         ctx.agenda.at(until, self.ticket.waiter.clone());
+    }
+
+    /// A worker that answers no opening would delay those of other clones for ever. What it has applied its watch shows.
+    fn opening_unanswered(&mut self, workload: &Key, message: &str, ctx: &mut Context) {
+        let target = &self.ticket.target;
+        let since = ctx.outbox.writes().unanswered_since(target, Purpose::OpenCloneGate);
+        if since.is_some_and(|since| after(since, PREEMPTION_TIMEOUT) <= ctx.now) {
+            self.opening_refused(workload, message, ctx);
+        }
     }
 
     /// A gate that was opened and is closed would be opened again and again.

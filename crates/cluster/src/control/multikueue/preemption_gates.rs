@@ -8,6 +8,7 @@ use crds::{
     v1beta2::{PreemptionGate, Workload},
 };
 use index::status::{self, StatusStamp};
+use jiff::Timestamp;
 
 use super::{evaluated_workload::EvaluatedWorkload, worker::Worker, worker_writes};
 use crate::control::{
@@ -31,8 +32,8 @@ pub(super) fn with_clone_gates<'w>(
     Cow::Owned(workload)
 }
 
-/// Opens the preemption gate of the clone on a worker. An opening of another clone that may be applied counts as one. It is repeated
-/// first, since a request that was lost changes no clone, and so no watch would end the wait.
+/// Opens the preemption gate of the clone on a worker. An opening of another clone that may be applied is repeated first, since a
+/// request that was lost changes no clone, and so no watch would end the wait.
 pub(super) fn open_preemption_gate(
     workload: EvaluatedWorkload<'_>,
     worker: &Worker,
@@ -40,7 +41,8 @@ pub(super) fn open_preemption_gate(
 ) {
     let (key, writes) = (workload.key, ctx.outbox.writes());
     let may_be_open = |one: &&Worker| {
-        writes.may_be_applied(&one.target(Subject::Workload, key), Purpose::OpenCloneGate)
+        let target = one.target(Subject::Workload, key);
+        writes.may_be_applied(&target, Purpose::OpenCloneGate) && has_turn(workload, one, ctx.now)
     };
     let mut workers = workload.workers.iter().map(|(_, one)| one);
     let worker = workers.find(may_be_open).unwrap_or(worker);
@@ -51,4 +53,17 @@ pub(super) fn open_preemption_gate(
         let after = status::with_open_gate(status, MULTI_KUEUE, at);
         worker_writes::write_gates(worker, key, &after.preemption_gates, ctx);
     }
+}
+
+/// Whether an opening on a worker delays those of other clones. One that is not reached delays them from the loss of the connection on
+/// (`dispatch::workload`), and one that has refused to open the gate, or has not answered for long, does not.
+fn has_turn(workload: EvaluatedWorkload<'_>, worker: &Worker, now: Timestamp) -> bool {
+    let (key, name) = (workload.key, worker.name());
+    let is_chosen = workload.record().is_some_and(|record| {
+        let status = &record.object().status;
+        status.nominated_cluster_names.iter().chain(&status.cluster_name).any(|one| one == name)
+    });
+    let has_clone = worker.clones.get(key).is_some();
+    let may_open = !worker.refused.openings.has(key, &(), now);
+    is_chosen && has_clone && may_open && worker.lost_since().is_none()
 }

@@ -172,3 +172,44 @@ fn an_agent_with_queues_preempts_once_the_gate_of_the_manager_is_open() {
     worker.settle_at(later);
     assert!(agent_queues::is_true(&worker, "low", "Preempted"));
 }
+
+/// The worker is not reached any more.
+fn cut(control: &mut ManagerControl, name: &str) {
+    let link = Connection { active: false, reason: "ClientConnectionFailed", message: "x".into() };
+    worker(control, name, WorkerInput::Connection(link));
+}
+
+#[test]
+fn an_opening_without_an_answer_on_a_worker_that_is_not_reached_delays_others_for_the_timeout() {
+    let (mut control, _) = dispatched_to_both(ORCHESTRATED);
+    let ticket = opening(&control.decide(NOW), "west");
+    cut(&mut control, "west");
+    control.answered(&ticket, WriteOutcome::Unknown("connection reset".to_owned()), NOW);
+    let openings = |step: &Decisions| {
+        let all = orders(step).into_iter();
+        all.filter(|order| order.ends_with("open-clone-gate")).collect::<Vec<_>>()
+    };
+    assert_eq!(openings(&control.decide(NOW + 299.seconds())), [""; 0]);
+    assert_eq!(openings(&control.decide(NOW + 300.seconds())), ["east open-clone-gate"]);
+}
+
+#[test]
+fn a_worker_that_answers_no_opening_loses_its_turn_after_the_timeout() {
+    let (mut control, _) = dispatched_to_both(ORCHESTRATED);
+    let (mut on_west, mut on_east) = (vec![], vec![]);
+    for second in 0..=1000_i64 {
+        let now = NOW + second.seconds();
+        let step = control.decide(now);
+        for order in &step.orders {
+            let is_west = order.ticket.target.to == Destination::Worker("west".into());
+            if is_west { &mut on_west } else { &mut on_east }.push(second);
+            let open = WriteOutcome::done(gated("62", 5, Some(now)));
+            let lost = WriteOutcome::Unknown("502 Bad Gateway".to_owned());
+            control.answered(&order.ticket, if is_west { lost } else { open }, now);
+        }
+    }
+    let east = *on_east.first().expect("it has its turn");
+    assert!((300..=330).contains(&east), "{on_west:?} {on_east:?}");
+    let again = on_west.iter().find(|second| **second > east).expect("it is asked again");
+    assert!((900..=960).contains(again), "{on_west:?}");
+}
