@@ -214,9 +214,11 @@ impl CopyAnswer<'_> {
         let Some(clone) = answer.and_then(decode::<Workload>) else {
             return;
         };
-        let written = self.sent.and_then(|sent| sent.sent_change(&self.object()));
-        let stamp = annotation(&clone.metadata, LEASE_STAMP);
-        if written.and_then(Value::as_str) == stamp {
+        // Sent before the quota was given back, or for an earlier Workload of the name, it says nothing about this dispatch.
+        let Some(written) = self.sent.and_then(|sent| sent.sent_change(&self.object())) else {
+            return;
+        };
+        if written.as_str() == annotation(&clone.metadata, LEASE_STAMP) {
             return;
         }
         let message = format!("the lease stamp of the clone: {KEPT}");

@@ -5,7 +5,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 
 use super::{
     dispatched::{
-        copies, dispatching_lists, done, east, hub_job, hub_workload, linked, orders, running,
+        copies, dispatching_lists, done, east, hub_job, hub_workload, linked, name, orders, running,
     },
     orphan_cleanup::on_east,
     *,
@@ -152,8 +152,8 @@ fn the_leader_claims_a_worker_before_it_writes_there_and_creates_after_the_first
     }
 }
 
-#[test]
-fn a_worker_that_keeps_the_stamp_of_a_former_leader_does_not_take_the_workload() {
+/// A manager of a Workload with copies of a former leader, their clone, and the step that stamps it.
+fn stamping() -> (ManagerControl, Value, Decisions) {
     let marked = json!({"sluice.dev/execution": "ExactlyOnce", "sluice.dev/term": "9"});
     let mut control = manager("Confirmed", nominated("1021", marked));
     let (mut clone, mut copy) = copies();
@@ -173,8 +173,26 @@ fn a_worker_that_keeps_the_stamp_of_a_former_leader_does_not_take_the_workload()
     let step = control.decide(NOW);
     assert_eq!(on_east(&step), ["east stamp"]);
     clone["metadata"]["resourceVersion"] = json!("80");
+    (control, clone, step)
+}
+
+#[test]
+fn a_worker_that_keeps_the_stamp_of_a_former_leader_does_not_take_the_workload() {
+    let (mut control, clone, step) = stamping();
     done(&mut control, &step, "stamp", clone, NOW);
     assert_eq!(on_east(&control.decide(NOW)), ["east job-delete"], "it is not stamped again");
+}
+
+#[test]
+fn the_answer_to_a_stamp_that_is_not_remembered_is_no_refusal() {
+    let (mut control, mut clone, step) = stamping();
+    let key = Key { namespace: Some("ns".into()), name: name().into() };
+    let multikueue = control.dispatching.multikueue.as_mut().expect("it dispatches");
+    multikueue.reserved(&key, NOW);
+    clone["metadata"]["annotations"]["sluice.dev/lease"] = json!("0/9");
+    done(&mut control, &step, "stamp", clone, NOW);
+    let sent = on_east(&control.decide(NOW));
+    assert!(!sent.contains(&"east job-delete".to_owned()), "{sent:?}");
 }
 
 fn marked_workload() -> Value {
@@ -332,7 +350,7 @@ fn a_job_that_asks_for_exactly_once_gets_leases_and_stamps_under_any_policy() {
         let id = fleet.cluster("east");
         assert_eq!(fleet.lease_policy(id), Some(dispatch::LeasePolicy::DEFAULT));
         // The last Workload that asks for it is gone.
-        let key = Key { namespace: Some("ns".into()), name: dispatched::name().into() };
+        let key = Key { namespace: Some("ns".into()), name: name().into() };
         control.observe(ManagerInput::Workload(Change::Delete(key)), NOW);
         assert_eq!(control.dispatching.fleet.lease_policy(id), None);
     }
