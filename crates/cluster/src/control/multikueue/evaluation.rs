@@ -424,7 +424,8 @@ impl<'a> DispatchEvaluation<'a> {
         Transition::CheckRetry(CheckRetry { message, evicted })
     }
 
-    /// The recorded cluster has removed or changed its copy. That speaks against it when it happens again.
+    /// The recorded cluster has removed or changed its copy. That speaks against it when it happens again; in a race only the
+    /// copies of this Workload wait.
     fn copy_lost(&mut self, why: &str) {
         let Some(record) = self.workload.record() else {
             return;
@@ -434,6 +435,7 @@ impl<'a> DispatchEvaluation<'a> {
         let epoch = index::epoch(record.object());
         if let Some(cluster) = cluster
             && self.state.lost_copies.lost(cluster, epoch, self.ctx.now)
+            && !self.workload.config.dispatcher.races()
         {
             self.refused_clusters().exclude_for(cluster, RefusedScope::Shape, why.into());
         }

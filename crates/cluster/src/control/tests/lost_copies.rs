@@ -1,5 +1,7 @@
 //! Workers that remove, or change, what they were given, again and again (docs/reference/dispatch.md §3).
 
+use jiff::ToSpan;
+
 use super::{
     dispatched::{
         connect, copies, dispatching, done, east, hub_job, hub_workload, name, nominated, orders,
@@ -92,4 +94,31 @@ fn a_clone_of_an_earlier_version_of_the_workload_is_no_refusal() {
     done(&mut control, &step, "job-create", copy, NOW);
     let step = control.decide(NOW);
     assert!(!orders(&step).contains(&"hub raise-epoch".to_owned()), "{:?}", orders(&step));
+}
+
+#[test]
+fn in_a_race_a_cluster_that_removes_copies_again_gets_none_for_a_while_and_takes_other_work() {
+    let settings = dispatching_settings("kueue.x-k8s.io/multikueue-dispatcher-all-at-once");
+    let mut control = race::manager_of(settings);
+    ["east", "west"].into_iter().for_each(|name| race::connect(&mut control, name));
+    let observe = |control: &mut ManagerControl, workload: Value| {
+        control.observe(ManagerInput::Workload(Change::Apply(shared(workload))), NOW);
+    };
+    for epoch in [1, 2] {
+        observe(&mut control, recorded(&(50 + epoch).to_string(), epoch));
+        let sent = orders(&control.decide(NOW));
+        assert!(epoch > 1 || sent.contains(&"hub retry".to_owned()), "{sent:?}");
+    }
+    assert!(!is_left_out(&control), "other work of the shape may go there");
+
+    let mut again = race::reserved("60", &["east", "west"]);
+    again["metadata"]["annotations"] = json!({"sluice.dev/epoch": "3"});
+    observe(&mut control, again);
+    let creates = |step: &Decisions| {
+        let all = orders(step).into_iter();
+        all.filter(|order| order.ends_with("clone-create")).collect::<Vec<_>>()
+    };
+    assert_eq!(creates(&control.decide(NOW)), ["west clone-create"]);
+    assert_eq!(creates(&control.decide(NOW + 59.seconds())), [""; 0]);
+    assert_eq!(creates(&control.decide(NOW + 60.seconds())), ["east clone-create"]);
 }
