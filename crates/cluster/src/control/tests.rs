@@ -70,6 +70,7 @@ mod provisioning;
 mod queue_objects;
 mod queued_moves;
 mod race;
+mod race_messages;
 mod rebuilding;
 mod refused_workloads;
 mod relisted;

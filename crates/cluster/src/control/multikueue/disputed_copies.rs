@@ -11,6 +11,12 @@ use crate::control::workloads::Transition;
 /// The most clusters that a message names.
 const MAX_NAMED: usize = 5;
 
+/// How a message begins. The words of workers stand at the beginning of none.
+const BEGIN: &str = "Worker cluster \"";
+
+/// What a message says after the names of the clusters.
+const BLOCKED: &str = "has a copy of this workload that this manager does not know";
+
 /// The message of the check while these clusters block the Workload, and none after that; `None` if the check shows it.
 pub(super) fn disputed_message(
     (workload, fleet): (EvaluatedWorkload<'_>, &Fleet),
@@ -22,21 +28,24 @@ pub(super) fn disputed_message(
     }
     let shown = workload.shown_message(check)?;
     let message = match blocking {
-        [] if shown.contains(CLEANUP) => String::new(),
+        [] if is_about_disputes(shown) => String::new(),
         [] => return None,
         _ => message(blocking.iter().map(|one| fleet.name(*one))),
     };
     (shown != message).then_some(Transition::PendingMessage(message))
 }
 
+fn is_about_disputes(message: &str) -> bool {
+    message.starts_with(BEGIN) && message.contains(BLOCKED)
+}
+
 fn message<'a>(clusters: impl ExactSizeIterator<Item = &'a str>) -> String {
     let n_more = clusters.len().saturating_sub(MAX_NAMED);
-    let named: Vec<String> = clusters.take(MAX_NAMED).map(|name| format!("\"{name}\"")).collect();
+    let named: Vec<&str> = clusters.take(MAX_NAMED).collect();
     let more = if n_more > 0 { format!(" and {n_more} more") } else { String::new() };
-    let named = named.join(", ");
+    let named = named.join("\", \"");
     format!(
-        "Worker cluster {named}{more} has a copy of this workload that this manager does not know: of a higher epoch, or of another \
-         state of the manager. It may run, so the workload starts nowhere else. Annotate the MultiKueueCluster with \
+        "{BEGIN}{named}\"{more} {BLOCKED}: of a higher epoch, or of another state of the manager. It may run, so the workload starts nowhere else. Annotate the MultiKueueCluster with \
          {CLEANUP}=confirmed to have such copies deleted there"
     )
 }

@@ -108,10 +108,16 @@ impl<'a> DispatchEvaluation<'a> {
         let blocking = blocking_clusters(&hub, &copies, &timeouts, engine_time(self.ctx.now));
         let checked = (check.as_deref(), hub.check);
         let disputed = disputed_message((workload, &*self.fleet), checked, &blocking);
-        let message = message.or(disputed).or_else(|| {
-            let from = (workload, &*self.fleet);
-            waiting_message(from, (&hub, check.as_deref()), self.state, self.ctx)
-        });
+        let message = message.or(disputed);
+        // A message about disputed copies stays while it holds.
+        let message = match (message, &*blocking) {
+            (None, []) => {
+                let (from, hub) = ((workload, &*self.fleet), (&hub, check.as_deref()));
+                let messages = (&mut self.state.waiting, self.state.nominated_at);
+                waiting_message(from, hub, messages, self.ctx)
+            }
+            (message, _) => message,
+        };
         let message = message.map(DispatchEffect::Propose);
         let reclaim = reclaim(workload, self.fleet, &hub, &copies);
         let racing = hub.race.as_deref();

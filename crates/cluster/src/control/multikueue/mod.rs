@@ -19,6 +19,7 @@
 //! | `name_holders`, `name_wait` | copies for other Workloads under the name of a job that is to be created |
 //! | `preemption_gates`, `clone_gate` | preemption gates of clones: which a clone is created with, and their opening |
 //! | `waiting_copies` | why the workers of a race have not admitted a Workload, in its check |
+//! | `waiting_messages` | how often it says so |
 //! | `queued_moves` | work that waits for the queues of workers, and moves to a worker with room |
 //! | `set_siblings`, `slice_heirs` | the other replicas of a set, and other slices of an elastic job, which share its copy |
 //! | `state`, `sent_copies`, `lost_copies`, `race_state` | what is remembered of a Workload's dispatch |
@@ -80,6 +81,7 @@ mod status_sync;
 mod unregistered;
 mod view;
 mod waiting_copies;
+mod waiting_messages;
 mod worker;
 mod worker_changes;
 mod worker_clusters;

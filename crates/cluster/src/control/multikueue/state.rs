@@ -13,6 +13,7 @@ use super::{
     race_state::RaceState,
     sent_copies::SentCopies,
     status_sync::StatusSyncThrottle,
+    waiting_messages::WaitingMessages,
 };
 use crate::control::{outbox::after, time::moved};
 
@@ -47,8 +48,8 @@ pub(super) struct DispatchState {
     pub(super) lost_copies: LostCopies,
     /// When the status of its job was copied to the hub.
     pub(super) throttle: StatusSyncThrottle,
-    /// When the check last said why workers have not admitted it.
-    pub(super) waiting_shown_at: Option<Timestamp>,
+    /// What the check says about workers that have not admitted it.
+    pub(super) waiting: WaitingMessages,
     /// Since when it is nominated, as far as this process knows.
     pub(super) nominated_at: Timestamp,
 }
@@ -87,7 +88,7 @@ impl DispatchState {
             race: RaceState::default(),
             lost_copies: LostCopies::default(),
             throttle: StatusSyncThrottle::default(),
-            waiting_shown_at: None,
+            waiting: WaitingMessages::default(),
             nominated_at: now,
         }
     }
@@ -111,7 +112,6 @@ impl DispatchState {
             &mut self.newer_copy_since,
             &mut self.start_awaited_since,
             &mut self.end_awaited_since,
-            &mut self.waiting_shown_at,
         ];
         for at in times {
             *at = at.map(|at| moved(at, by));
@@ -121,5 +121,6 @@ impl DispatchState {
         self.lost_copies.clock_jumped(by);
         self.sent.clock_jumped(by);
         self.throttle.clock_jumped(by);
+        self.waiting.clock_jumped(by);
     }
 }

@@ -1,7 +1,7 @@
 //! Why the worker clusters of a race have not admitted a Workload: the messages of their clones, in its check
 //! (docs/reference/multikueue.md §2.15, hazard 12).
 //!
-//! The queues of workers may rewrite their messages in every cycle, so the check follows after a while only, and seldom.
+//! The queues of workers may rewrite their messages in every cycle, so the check follows after a while only, and more and more seldom.
 
 use std::time::Duration;
 
@@ -11,8 +11,11 @@ use dispatch::{
     workload::{DispatchCheckState, LocalWorkload},
 };
 use index::status::find;
+use jiff::Timestamp;
 
-use super::{evaluated_workload::EvaluatedWorkload, state::DispatchState, worker::Worker};
+use super::{
+    evaluated_workload::EvaluatedWorkload, waiting_messages::WaitingMessages, worker::Worker,
+};
 use crate::control::{
     context::Context, outbox::after, timers::Reevaluation, workloads::Transition,
 };
@@ -20,8 +23,8 @@ use crate::control::{
 /// How long the workers have had the Workload before the check says why it waits.
 const SHOWN_AFTER: Duration = Duration::from_secs(10);
 
-/// How long a message stays at least.
-const SHOWN_FOR: Duration = Duration::from_secs(30);
+/// How a message begins.
+const BEGIN: &str = "Not admitted yet by worker clusters: ";
 
 /// The most clusters that a message names.
 const MAX_NAMED: usize = 5;
@@ -29,26 +32,29 @@ const MAX_NAMED: usize = 5;
 /// The most bytes of the message of one worker.
 const MAX_REASON: usize = 240;
 
-/// The message of the check while the Workload waits in the queues of workers; `None` if the check shows it, or not yet.
+/// The message of the check while the Workload waits in the queues of workers, and none once no clone says why; `None` if the check
+/// shows it, or not yet.
 pub(super) fn waiting_message(
     (workload, fleet): (EvaluatedWorkload<'_>, &Fleet),
     (hub, check): (&LocalWorkload, Option<&str>),
-    state: &mut DispatchState,
+    (messages, nominated_at): (&mut WaitingMessages, Timestamp),
     ctx: &mut Context,
 ) -> Option<Transition> {
     let races = hub.race.is_some() && hub.quota_reserved && !hub.evicted && !hub.epoch_raised;
     let waits = hub.check == DispatchCheckState::Pending && hub.recorded_cluster.is_none();
-    let message = (races && waits).then(|| message(workload, fleet, hub)).flatten()?;
-    if workload.shown_message(check)? == message {
+    let shown = workload.shown_message(check).filter(|_| races && waits)?;
+    let message = message(workload, fleet, hub).unwrap_or_default();
+    let is_news = !message.is_empty() || shown.starts_with(BEGIN);
+    if shown == message || !is_news {
         return None;
     }
-    let begins = after(state.nominated_at, SHOWN_AFTER);
-    let due = state.waiting_shown_at.map_or(begins, |at| after(at, SHOWN_FOR).max(begins));
+    let begins = after(nominated_at, SHOWN_AFTER);
+    let due = messages.next_at().map_or(begins, |next| next.max(begins));
     if ctx.now < due {
         ctx.agenda.at(due, Reevaluation::Workload(workload.key.clone()));
         return None;
     }
-    state.waiting_shown_at = Some(ctx.now);
+    messages.shown(ctx.now);
     Some(Transition::PendingMessage(message))
 }
 
@@ -59,7 +65,7 @@ fn message(workload: EvaluatedWorkload<'_>, fleet: &Fleet, hub: &LocalWorkload) 
     let n_more = reasons.len().saturating_sub(MAX_NAMED);
     let more = if n_more > 0 { format!("; and {n_more} more") } else { String::new() };
     let named = reasons.get(..MAX_NAMED).unwrap_or(&reasons).join("; ");
-    (!reasons.is_empty()).then(|| format!("Not admitted yet by worker clusters: {named}{more}"))
+    (!reasons.is_empty()).then(|| format!("{BEGIN}{named}{more}"))
 }
 
 /// What the clone on a worker says.
