@@ -90,10 +90,17 @@ fn decide_among(view: &DispatchView<'_>, chosen: &[ClusterId]) -> Vec<DispatchSt
         return stop_and_cancel(view, &copies, single_cluster);
     }
     let (mut steps, mut deadline) = (Vec::new(), None);
-    for progress in progress {
-        if let NominationProgress::Ongoing(more, until) = progress {
-            steps.extend(more);
-            deadline = deadline.into_iter().chain(until).min();
+    for (copy, progress) in copies.into_iter().zip(progress) {
+        match progress {
+            NominationProgress::Ongoing(more, until) => {
+                steps.extend(more);
+                deadline = deadline.into_iter().chain(until).min();
+            }
+            // What its worker has made of the clone may take quota there while the race goes on.
+            NominationProgress::Rejected if has_stale_clone(view, copy) => {
+                steps.extend(removal::removal(view, copy));
+            }
+            NominationProgress::Rejected => {}
         }
     }
     with_deadline(steps, deadline)
@@ -129,6 +136,11 @@ pub(super) fn admitted_at(view: &DispatchView<'_>, copy: &RemoteCopy) -> Option<
 fn usable_clone<'c>(view: &DispatchView<'_>, copy: &'c RemoteCopy) -> Option<&'c RemoteWorkload> {
     let carries = |clone: &&RemoteWorkload| view.carries(clone.epoch, clone.history);
     copy.clone.as_ref().filter(carries).filter(|clone| clone.same_spec)
+}
+
+/// Whether a clone is of another epoch, or its worker has changed it.
+fn has_stale_clone(view: &DispatchView<'_>, copy: &RemoteCopy) -> bool {
+    copy.clone.is_some() && usable_clone(view, copy).is_none()
 }
 
 /// Records the winner once no other cluster has a copy of this epoch. Until then the copies that `removed` names are removed.
@@ -208,8 +220,7 @@ fn is_rejected(view: &DispatchView<'_>, copy: &RemoteCopy, single_cluster: bool)
 
 /// Creates missing copies after stale copies are removed.
 fn create(view: &DispatchView<'_>, copy: &RemoteCopy, single_cluster: bool) -> Vec<DispatchStep> {
-    let stale_clone = copy.clone.is_some() && usable_clone(view, copy).is_none();
-    if stale_clone || view.has_stale_job(copy) {
+    if has_stale_clone(view, copy) || view.has_stale_job(copy) {
         return removal::removal(view, copy).into_iter().collect();
     }
     let deleting = copy.clone.as_ref().is_some_and(|clone| clone.deleting)

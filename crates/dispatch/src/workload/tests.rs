@@ -1,5 +1,6 @@
 //! Each rule once, as lines: the hub, one line per cluster, the steps.
 
+mod changed_clones;
 mod moved;
 mod preemption_gates;
 mod reconcile_group;
