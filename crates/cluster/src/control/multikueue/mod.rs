@@ -367,7 +367,7 @@ impl MultiKueueDispatch {
 
     /// The reservation was decided on an old version, or may not be written: a former leader may have reserved and created.
     pub(crate) fn reservation_failed(&mut self, key: &Key, now: Timestamp) {
-        self.states.insert(key.clone(), DispatchState::unknown(now));
+        self.state_mut(key, now).doubted(now);
     }
 
     /// The next epoch is written.

@@ -99,6 +99,12 @@ impl DispatchState {
         *self = Self { lost_copies, ..Self::fresh(now) };
     }
 
+    /// Of the same Workload, with copies that a former leader may have created.
+    pub(super) fn doubted(&mut self, now: Timestamp) {
+        let lost_copies = std::mem::take(&mut self.lost_copies);
+        *self = Self { lost_copies, ..Self::unknown(now) };
+    }
+
     /// Until when a copy of a higher epoch may be that of a Workload which is observed late. `newer` says whether there is one.
     pub(super) fn newer_copy_until(&mut self, newer: bool, now: Timestamp) -> Option<Timestamp> {
         let since = lasting_since(&mut self.newer_copy_since, newer, now);
@@ -122,5 +128,23 @@ impl DispatchState {
         self.sent.clock_jumped(by);
         self.throttle.clock_jumped(by);
         self.waiting.clock_jumped(by);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_count_of_lost_copies_outlives_each_reservation() {
+        let (mut state, now) = (DispatchState::fresh(Timestamp::UNIX_EPOCH), Timestamp::UNIX_EPOCH);
+        assert!(!state.lost_copies.lost(ClusterId(1), 1, now));
+        state.restarted(now);
+        state.doubted(now);
+        assert!(
+            state.former.may_exist && state.sent.any,
+            "a former leader may have created copies"
+        );
+        assert!(state.lost_copies.lost(ClusterId(1), 2, now), "it is not the first one");
     }
 }
