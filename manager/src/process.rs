@@ -66,15 +66,12 @@ pub(crate) async fn run(
 
     let called = called_servers(settings, components);
     let metrics_server = MetricsServer::new(args, settings)?;
-    let mut ready = match components.contains(&ManagerComponent::RayApi) {
-        true => {
-            let (ray_api, api_server) = ((settings, &args.ray_api), (&client, &metrics.requests));
-            ray_api::start(ray_api, api_server, &slot, shutdown, &mut tasks).await?
-        }
-        false => {
-            let served = (called, metrics_server.shares_certificate());
-            keep_certificate(settings, &client, &slot, served, stop, &mut tasks)
-        }
+    let mut ready = if components.contains(&ManagerComponent::RayApi) {
+        let (ray_api, api_server) = ((settings, &args.ray_api), (&client, &metrics.requests));
+        ray_api::start(ray_api, api_server, &slot, shutdown, &mut tasks).await?
+    } else {
+        let served = (called, metrics_server.shares_certificate());
+        keep_certificate(settings, &client, &slot, served, stop, &mut tasks)
     };
     if called.webhooks {
         let cache = webhooks(settings, (&client, &mut stores), &tls, shutdown, &mut tasks).await?;

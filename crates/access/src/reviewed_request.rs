@@ -81,9 +81,10 @@ impl ReviewedRequest {
     #[must_use]
     pub fn of_query(method: &Method, path: &str, query: &str) -> Self {
         let this = Self::of(method, path);
-        match this.verb == "list" && asks_for_watch(query) {
-            true => Self { verb: "watch".to_owned(), ..this },
-            false => this,
+        if this.verb == "list" && asks_for_watch(query) {
+            Self { verb: "watch".to_owned(), ..this }
+        } else {
+            this
         }
     }
 

@@ -73,9 +73,10 @@ fn expected_of(
     for pod_set in &status.pod_sets {
         match group_pointer(&component.template, &pod_set.path) {
             Some(pointer) => {
-                let number = match is_limited {
-                    true => fewest_admitted(component, pod_set),
-                    false => replicas(pod_set),
+                let number = if is_limited {
+                    fewest_admitted(component, pod_set)
+                } else {
+                    replicas(pod_set)
                 };
                 let minimum = component.template.pointer(&pointer).map(|it| &it["minReplicas"]);
                 least += minimum.and_then(Value::as_i64).unwrap_or(0).min(number).max(0);
@@ -85,10 +86,8 @@ fn expected_of(
         }
     }
     // A cluster that was ready once may have shrunk, and grows again at any time: pods are not missing while they are awaited.
-    let workers = match was_ready {
-        true => least,
-        false => desired().map_or(sized, |desired| desired.min(sized)),
-    };
+    let workers =
+        if was_ready { least } else { desired().map_or(sized, |desired| desired.min(sized)) };
     fixed + workers
 }
 

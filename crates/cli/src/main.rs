@@ -34,9 +34,10 @@ async fn main() -> ExitCode {
 fn parse() -> Result<CliArgs, clap::Error> {
     let own = std::env::args_os().next();
     let stem = own.as_deref().and_then(|path| Path::new(path).file_stem());
-    let command = match stem == Some(OsStr::new(PLUGIN)) {
-        true => CliArgs::command().bin_name("kubectl sluice"),
-        false => CliArgs::command(),
+    let command = if stem == Some(OsStr::new(PLUGIN)) {
+        CliArgs::command().bin_name("kubectl sluice")
+    } else {
+        CliArgs::command()
     };
     CliArgs::from_arg_matches(&command.try_get_matches()?)
 }

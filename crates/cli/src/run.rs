@@ -124,10 +124,8 @@ async fn explain(
     let mut explanations = Vec::new();
     for workload in selected {
         let queue = &workload.spec.queue_name;
-        let local_queue: Option<LocalQueue> = match queue.is_empty() {
-            true => None,
-            false => find_in(client, &namespace, queue).await?,
-        };
+        let local_queue: Option<LocalQueue> =
+            if queue.is_empty() { None } else { find_in(client, &namespace, queue).await? };
         let inputs = ExplanationInputs {
             visible: position::read(client, workload).await,
             local_queue,
@@ -323,9 +321,10 @@ async fn run_join(
 }
 
 fn join_request(args: &JoinArgs) -> Result<JoinRequest, CommandFailure> {
-    let token = match args.permanent_token {
-        true => TokenRequestKind::Permanent,
-        false => TokenRequestKind::Expiring(args.token_duration),
+    let token = if args.permanent_token {
+        TokenRequestKind::Permanent
+    } else {
+        TokenRequestKind::Expiring(args.token_duration)
     };
     Ok(JoinRequest {
         name: args.name.clone(),

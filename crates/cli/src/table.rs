@@ -47,9 +47,10 @@ impl TextTable {
 }
 
 fn on_one_line(cell: &str) -> String {
-    match cell.is_empty() {
-        true => ABSENT.to_owned(),
-        false => cell.split(['\n', '\r']).collect::<Vec<_>>().join(" "),
+    if cell.is_empty() {
+        ABSENT.to_owned()
+    } else {
+        cell.split(['\n', '\r']).collect::<Vec<_>>().join(" ")
     }
 }
 

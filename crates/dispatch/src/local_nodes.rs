@@ -195,9 +195,10 @@ impl LocalNodes {
         if self.bound.get(&workload).map_or(&[][..], Vec::as_slice) == pods {
             return false;
         }
-        match pods.is_empty() {
-            true => self.bound.remove(&workload),
-            false => self.bound.insert(workload, pods),
+        if pods.is_empty() {
+            self.bound.remove(&workload)
+        } else {
+            self.bound.insert(workload, pods)
         };
         true
     }

@@ -192,9 +192,10 @@ fn write_shortage(f: &mut fmt::Formatter<'_>, cause: &ShortageCause, names: &Nam
 
 impl fmt::Display for JobGvk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.group.is_empty() {
-            true => write!(f, "{}/{}", self.version, self.kind),
-            false => write!(f, "{}/{}/{}", self.group, self.version, self.kind),
+        if self.group.is_empty() {
+            write!(f, "{}/{}", self.version, self.kind)
+        } else {
+            write!(f, "{}/{}/{}", self.group, self.version, self.kind)
         }
     }
 }

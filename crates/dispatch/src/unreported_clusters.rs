@@ -101,9 +101,10 @@ impl Fleet {
         now: Time,
     ) -> Result<(), ClusterRefusal> {
         self.check_open(request, policy, id, now)?;
-        match self.racing.waiting_for(id) < UNREPORTED_WINDOW {
-            true => Ok(()),
-            false => Err(ClusterRefusal::QueueFull),
+        if self.racing.waiting_for(id) < UNREPORTED_WINDOW {
+            Ok(())
+        } else {
+            Err(ClusterRefusal::QueueFull)
         }
     }
 

@@ -126,10 +126,8 @@ fn attempt(
         let held = held(&mut state.quota, &state.queues, queue, &pod_sets, &counts);
         !awaits_leaving_pods(state, &attempt, held)
     };
-    let targets = match preempts {
-        true => preemption_targets(state, &attempt, &assignment, taken),
-        false => Vec::new(),
-    };
+    let targets =
+        if preempts { preemption_targets(state, &attempt, &assignment, taken) } else { Vec::new() };
     let reasons = assignment.pod_sets.into_iter().flat_map(|one| one.reasons);
     SecondPass { workload: id, queue, outcome: Err(reasons.collect()), targets }
 }

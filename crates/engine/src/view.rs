@@ -126,9 +126,12 @@ impl Engine {
         let skip = if tree.leaves_are_nodes() { tree.levels.len() - 1 } else { 0 };
         let text = |all: &[Box<str>]| all[skip..].iter().map(ToString::to_string).collect();
         // Of an admission that was read, a domain may have the hostname alone.
-        let values = |one: &DomainAssignment| match one.values.len() == tree.levels.len() {
-            true => text(&one.values),
-            false => one.values.iter().map(ToString::to_string).collect(),
+        let values = |one: &DomainAssignment| {
+            if one.values.len() == tree.levels.len() {
+                text(&one.values)
+            } else {
+                one.values.iter().map(ToString::to_string).collect()
+            }
         };
         let domains = domains.iter().map(|one| (values(one), one.count)).collect();
         Some(AssignedTopology { levels: text(&tree.levels), domains })

@@ -236,9 +236,8 @@ fn cohort(
 
 /// The numbers of a queue. While its ClusterQueue is not active, no pending Workload is.
 fn numbers(index: &Index, counts: &QueueCounts, queue_active: bool) -> QueueNumbers {
-    let pending = |active: usize, inadmissible: usize| match queue_active {
-        true => (active, inadmissible),
-        false => (0, active + inadmissible),
+    let pending = |active: usize, inadmissible: usize| {
+        if queue_active { (active, inadmissible) } else { (0, active + inadmissible) }
     };
     let labelled = |(labels, counts): (&LabelSetId, &LabelledCounts)| {
         let (active, inadmissible) = pending(counts.active, counts.inadmissible);

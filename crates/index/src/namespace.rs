@@ -75,9 +75,10 @@ impl PodDefaultsTable {
     ) -> AffectedWorkloads {
         let overhead = class.and_then(|class| class.overhead.as_ref());
         let fixed = amounts(overhead.and_then(|overhead| overhead.pod_fixed.as_ref()));
-        let old = match fixed.is_empty() {
-            true => self.overheads.remove(name),
-            false => self.overheads.insert(name.to_owned(), fixed.clone()),
+        let old = if fixed.is_empty() {
+            self.overheads.remove(name)
+        } else {
+            self.overheads.insert(name.to_owned(), fixed.clone())
         };
         // Only the overhead of a RuntimeClass counts in requests.
         if old.unwrap_or_default() == fixed {

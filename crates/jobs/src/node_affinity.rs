@@ -57,12 +57,13 @@ fn with_hosts(affinity: Option<&Value>, hosts: &Value) -> Value {
     let terms = affinity[NODE_AFFINITY][REQUIRED][TERMS].as_array().cloned().unwrap_or_default();
     // A term that asks for nothing matches no node, and a requirement would make it match.
     let asks = |term: &Value| term.as_object().is_some_and(|term| term.values().any(is_filled));
-    let limited: Vec<Value> = match terms.is_empty() {
-        true => vec![json!({ EXPRESSIONS: [requirement] })],
-        false => terms
+    let limited: Vec<Value> = if terms.is_empty() {
+        vec![json!({ EXPRESSIONS: [requirement] })]
+    } else {
+        terms
             .iter()
             .map(|term| if asks(term) { and(term, &requirement) } else { term.clone() })
-            .collect(),
+            .collect()
     };
     let required = object_at(object_at(&mut affinity, NODE_AFFINITY), REQUIRED);
     required[TERMS] = Value::Array(limited);

@@ -343,9 +343,10 @@ fn start<J: GenericJob + Clone>(
 /// An object that the pod sets need may still be created. A job that needs none has pod sets that contradict themselves.
 fn refuse_unresolved<J: GenericJob>(job: &J) -> Option<ReconcileStep<J>> {
     let message = job.unresolved()?.to_owned();
-    let reason = match job.contradicts_itself() {
-        true => reasons::ERR_WORKLOAD_COMPOSE,
-        false => reasons::NEEDED_OBJECT_MISSING,
+    let reason = if job.contradicts_itself() {
+        reasons::ERR_WORKLOAD_COMPOSE
+    } else {
+        reasons::NEEDED_OBJECT_MISSING
     };
     Some(ReconcileStep::Refuse { reason, message })
 }

@@ -159,9 +159,10 @@ pub fn named_slice(workload: &Workload, identity: RemoteIdentity<'_>, gates: Job
     identity.stamp(&mut stamps, workload);
     let (mut annotations, mut labels) = (json!(stamps), json!({}));
     let name = workload.metadata.name.as_deref().unwrap_or_default();
-    let (map, other) = match names_in_annotation(name, gates) {
-        true => (&mut annotations, &mut labels),
-        false => (&mut labels, &mut annotations),
+    let (map, other) = if names_in_annotation(name, gates) {
+        (&mut annotations, &mut labels)
+    } else {
+        (&mut labels, &mut annotations)
     };
     map[PREBUILT_WORKLOAD_NAME] = json!(name);
     // The earlier slice may have been named under another setting.

@@ -66,9 +66,12 @@ pub fn activity(
     is_config: impl Fn(&str) -> bool,
     obstacle: Option<Obstacle>,
 ) -> CheckActivity {
-    let found = config_name(parameters).and_then(|name| match is_config(name) {
-        true => Ok(()),
-        false => Err(format!("ProvisioningRequestConfig.kueue.x-k8s.io {name:?} not found")),
+    let found = config_name(parameters).and_then(|name| {
+        if is_config(name) {
+            Ok(())
+        } else {
+            Err(format!("ProvisioningRequestConfig.kueue.x-k8s.io {name:?} not found"))
+        }
     });
     let (reason, message) = match (found, obstacle) {
         (Err(message), _) => (reasons::BAD_PARAMETERS_REF, message),

@@ -237,12 +237,13 @@ fn create(
     let same_name = asking.requests.iter().find(|one| one.metadata.name.as_deref() == Some(name));
     if let Some(other) = same_name {
         // The name is free again once a request of the Workload itself is gone.
-        return match is_owned(other, asking.workload) {
-            true => Ok(None),
-            false => Err(format!(
+        return if is_owned(other, asking.workload) {
+            Ok(None)
+        } else {
+            Err(format!(
                 "ProvisioningRequest {name:?} exists, and Workload {:?} does not control it",
                 name_text(asking.workload)
-            )),
+            ))
         };
     }
     let (mut missing, mut stale) = (Vec::new(), Vec::new());

@@ -89,10 +89,7 @@ fn templates_in<'a>(method: &Method, parts: &[&'a str]) -> Option<&'a str> {
 }
 
 fn check(parts: &[&str], holds: impl Fn(&str) -> bool) -> Result<(), RayApiRefusal> {
-    match parts.iter().all(|part| holds(part)) {
-        true => Ok(()),
-        false => Err(RayApiRefusal::AmbiguousPath),
-    }
+    if parts.iter().all(|part| holds(part)) { Ok(()) } else { Err(RayApiRefusal::AmbiguousPath) }
 }
 
 /// A segment that every reader of a path takes for the same text.

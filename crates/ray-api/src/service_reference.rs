@@ -28,9 +28,10 @@ impl<'a> ServiceReference<'a> {
             _ => return Err(malformed(text)),
         };
         let is_known = ["", "http", "https"].contains(&scheme);
-        match is_known && is_label(name) && (port.is_empty() || is_label(port)) {
-            true => Ok(Self { text, name }),
-            false => Err(malformed(text)),
+        if is_known && is_label(name) && (port.is_empty() || is_label(port)) {
+            Ok(Self { text, name })
+        } else {
+            Err(malformed(text))
         }
     }
 }

@@ -51,9 +51,10 @@ pub fn is_upgraded(
         return Ok(false);
     }
     let protocol = protocol(headers).filter(|_| asked).unwrap_or_default();
-    match protocol.eq_ignore_ascii_case(WEBSOCKET) {
-        true => Ok(true),
-        false => Err(RayApiRefusal::WrongUpgrade),
+    if protocol.eq_ignore_ascii_case(WEBSOCKET) {
+        Ok(true)
+    } else {
+        Err(RayApiRefusal::WrongUpgrade)
     }
 }
 

@@ -86,9 +86,10 @@ impl KubeconfigDirectory {
         }
         let mut text = Vec::new();
         let read = file.take(SIZE_LIMIT + 1).read_to_end(&mut text).map_err(failed)?;
-        match u64::try_from(read).is_ok_and(|read| read <= SIZE_LIMIT) {
-            true => Ok(text),
-            false => Err(KubeconfigRefused::LargeFile { path: path.into(), limit: SIZE_LIMIT }),
+        if u64::try_from(read).is_ok_and(|read| read <= SIZE_LIMIT) {
+            Ok(text)
+        } else {
+            Err(KubeconfigRefused::LargeFile { path: path.into(), limit: SIZE_LIMIT })
         }
     }
 

@@ -64,9 +64,10 @@ where
         let stream = request.extensions().get::<StreamedAnswer>().is_some();
         let answer = self.0.call(request);
         async move {
-            let answer = match stream {
-                true => answer.await,
-                false => timeout(ANSWER_WITHIN, answer).await.map_err(|_| late())?,
+            let answer = if stream {
+                answer.await
+            } else {
+                timeout(ANSWER_WITHIN, answer).await.map_err(|_| late())?
             };
             let deadline = (!watch && !stream).then(|| Box::pin(sleep(ANSWER_WITHIN)));
             Ok(answer.map_err(Into::into)?.map(|body| DeadlineBody { body, deadline }))

@@ -147,9 +147,10 @@ fn https(config: &Config, http2: bool) -> kube::Result<HttpsConnector<HttpConnec
         let name = name.clone().try_into().map_err(unusable)?;
         builder = builder.with_server_name_resolver(FixedServerNameResolver::new(name));
     }
-    Ok(match http2 {
-        true => builder.enable_all_versions().wrap_connector(tcp),
-        false => builder.enable_http1().wrap_connector(tcp),
+    Ok(if http2 {
+        builder.enable_all_versions().wrap_connector(tcp)
+    } else {
+        builder.enable_http1().wrap_connector(tcp)
     })
 }
 

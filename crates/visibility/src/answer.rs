@@ -92,9 +92,10 @@ impl VisibilityAnswer {
         let etag = format!("\"{}\"", open_api::hash(&self.body));
         let known = if_none_match.is_some_and(|tags| tags.split(',').any(|one| one.trim() == etag));
         let etag = Some(etag);
-        match known {
-            true => Self { status: StatusCode::NOT_MODIFIED, etag, body: Vec::new(), ..self },
-            false => Self { etag, ..self },
+        if known {
+            Self { status: StatusCode::NOT_MODIFIED, etag, body: Vec::new(), ..self }
+        } else {
+            Self { etag, ..self }
         }
     }
 }

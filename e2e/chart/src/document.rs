@@ -49,13 +49,15 @@ pub(crate) fn template(object: &str) -> String {
         }
     }
     let text = text.replace(NAMESPACES, CHOSEN_NAMESPACES);
-    let text = match object.contains("kind: MutatingWebhookConfiguration\n") {
-        true => text.replace("  failurePolicy: Fail\n", REINVOCATION),
-        false => text,
+    let text = if object.contains("kind: MutatingWebhookConfiguration\n") {
+        text.replace("  failurePolicy: Fail\n", REINVOCATION)
+    } else {
+        text
     };
-    match object.contains(AUTH_READER) {
-        true => only_if(".Values.enableVisibilityAuthReaderRoleBinding", &text),
-        false => text,
+    if object.contains(AUTH_READER) {
+        only_if(".Values.enableVisibilityAuthReaderRoleBinding", &text)
+    } else {
+        text
     }
 }
 

@@ -42,9 +42,10 @@ fn copied(from: &Path, to: &Path) {
     for entry in fs::read_dir(from).expect("a folder") {
         let (path, to) = (entry.expect("an entry").path(), to.to_owned());
         let name = path.file_name().expect("a name");
-        match path.is_dir() {
-            true => copied(&path, &to.join(name)),
-            false => drop(fs::copy(&path, to.join(name)).expect("a file")),
+        if path.is_dir() {
+            copied(&path, &to.join(name));
+        } else {
+            fs::copy(&path, to.join(name)).expect("a file");
         }
     }
 }

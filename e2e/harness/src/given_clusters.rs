@@ -164,9 +164,10 @@ fn addresses(
         let server = server_of(kubeconfig).unwrap_or_default();
         let is_loopback =
             ["://127.", "://localhost", "://[::1]"].iter().any(|host| server.contains(host));
-        match is_loopback || server.is_empty() {
-            true => Err(GivenClustersError::Loopback { cluster, server }),
-            false => Ok(server),
+        if is_loopback || server.is_empty() {
+            Err(GivenClustersError::Loopback { cluster, server })
+        } else {
+            Ok(server)
         }
     });
     addresses.collect()

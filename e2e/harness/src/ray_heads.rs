@@ -192,9 +192,10 @@ fn machine_address() -> io::Result<IpAddr> {
     let socket = UdpSocket::bind("0.0.0.0:0")?;
     socket.connect("192.0.2.1:9")?;
     let address = socket.local_addr()?.ip();
-    match address.is_loopback() || address.is_unspecified() {
-        true => Err(io::Error::other("this machine has no address beside loopback")),
-        false => Ok(address),
+    if address.is_loopback() || address.is_unspecified() {
+        Err(io::Error::other("this machine has no address beside loopback"))
+    } else {
+        Ok(address)
     }
 }
 

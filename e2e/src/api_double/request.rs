@@ -167,10 +167,8 @@ fn select(
     }
     let (version, selected) = selected(cluster, &selection);
     let partial = is_partial(headers);
-    let text = |object: &Arc<StoredText>| match partial {
-        true => object.metadata(),
-        false => object.text.clone(),
-    };
+    let text =
+        |object: &Arc<StoredText>| if partial { object.metadata() } else { object.text.clone() };
     let items: Vec<Bytes> = selected.iter().map(text).collect();
     let kind = if partial { "PartialObjectMetadataList" } else { "List" };
     Ok(answer::list(kind, version, &items))

@@ -206,9 +206,10 @@ async fn follow(client: &Client, path: &str) -> Result<(u16, Option<TokioIo<Upgr
     request.extensions_mut().insert(StreamedAnswer);
     let mut response = client.send(request).await?;
     let code = response.status();
-    let upgraded = match code == StatusCode::SWITCHING_PROTOCOLS {
-        true => Some(TokioIo::new(hyper::upgrade::on(&mut response).await?)),
-        false => None,
+    let upgraded = if code == StatusCode::SWITCHING_PROTOCOLS {
+        Some(TokioIo::new(hyper::upgrade::on(&mut response).await?))
+    } else {
+        None
     };
     Ok((code.as_u16(), upgraded))
 }

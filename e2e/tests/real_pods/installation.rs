@@ -101,9 +101,12 @@ async fn installed_and_used(clusters: &TestClusters) -> Result<()> {
 async fn as_written(cluster: &Cluster, command: &str) -> Result<String> {
     let readme = std::fs::read_to_string(root().join("config/README.md"))?;
     ensure!(readme.contains(command), "config/README.md does not have the command {command}");
-    let words = command.split(' ').skip(1).map(|word| match word.starts_with("config/") {
-        true => root().join(word).display().to_string(),
-        false => word.to_owned(),
+    let words = command.split(' ').skip(1).map(|word| {
+        if word.starts_with("config/") {
+            root().join(word).display().to_string()
+        } else {
+            word.to_owned()
+        }
     });
     let words: Vec<String> = words.collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();

@@ -79,9 +79,10 @@ async fn answer(
             let error = runtime::error_chain::describe(&error);
             tracing::debug!(error, "a request of the Ray API was not answered");
             // The client of a worker has a deadline of the same length, which may fire first.
-            match begin.elapsed() < retry::OVERALL {
-                true => RayApiRefusal::NotReached,
-                false => RayApiRefusal::Late,
+            if begin.elapsed() < retry::OVERALL {
+                RayApiRefusal::NotReached
+            } else {
+                RayApiRefusal::Late
             }
         })?;
         match retry::pause(&request.method, answer.status(), attempts, begin.elapsed()) {

@@ -265,9 +265,10 @@ impl RayApiServer {
         let decision = timeout(REVIEW_TIMEOUT, self.authorizer.decide(user, request)).await;
         let decision = decision.map_err(|_| RayApiRefusal::NotReviewed)?;
         let decision = decision.map_err(|error| unreviewed(&error))?;
-        match decision.allowed {
-            true => Ok(()),
-            false => Err(Refused::Denied(status::forbidden(request, &user.name, &decision.reason))),
+        if decision.allowed {
+            Ok(())
+        } else {
+            Err(Refused::Denied(status::forbidden(request, &user.name, &decision.reason)))
         }
     }
 

@@ -88,9 +88,10 @@ impl ServiceSearch {
         let service = get(&client, &path).await.map_err(failed)?;
         let (label, value) = LABEL;
         let of_ray = service.is_some_and(|service| service["metadata"]["labels"][label] == value);
-        match of_ray {
-            true => Ok(ServicePlace { client, cluster, owner: found.map(|(owner, _)| owner) }),
-            false => Err(RayApiRefusal::NotRayService),
+        if of_ray {
+            Ok(ServicePlace { client, cluster, owner: found.map(|(owner, _)| owner) })
+        } else {
+            Err(RayApiRefusal::NotRayService)
         }
     }
 

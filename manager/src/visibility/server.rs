@@ -126,9 +126,10 @@ impl SharedApi {
     ) -> Result<(), VisibilityAnswer> {
         let decision = self.api.authorizer.decide(user, reviewed).await;
         let decision = decision.map_err(|error| unreviewed(&error))?;
-        match decision.allowed {
-            true => Ok(()),
-            false => Err(status::forbidden(reviewed, &user.name, &decision.reason)),
+        if decision.allowed {
+            Ok(())
+        } else {
+            Err(status::forbidden(reviewed, &user.name, &decision.reason))
         }
     }
 

@@ -268,9 +268,10 @@ impl OperatorPass {
             resource_version: None,
         };
         let write = Write::of("operator-delete", &resource);
-        let write = match force {
-            true => write.delete_now(&key, only),
-            false => write.delete(&key, only, propagation(&target)),
+        let write = if force {
+            write.delete_now(&key, only)
+        } else {
+            write.delete(&key, only, propagation(&target))
         };
         let n_stored = self.report.stored.len();
         let answer = self.send(write).await?;

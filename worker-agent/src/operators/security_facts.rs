@@ -69,9 +69,10 @@ async fn read_settings(
         _ => ClusterPlatform::OpenShift,
     };
     let is_openshift = platform == ClusterPlatform::OpenShift;
-    let (ingress, installation, pods) = match is_openshift {
-        true => (read(client, INGRESS).await?, read(client, INSTALLATION).await?, Value::Null),
-        false => (Value::Null, Value::Null, read(client, OPERATOR_PODS).await?),
+    let (ingress, installation, pods) = if is_openshift {
+        (read(client, INGRESS).await?, read(client, INSTALLATION).await?, Value::Null)
+    } else {
+        (Value::Null, Value::Null, read(client, OPERATOR_PODS).await?)
     };
     let config = config.clone().or_domain(text(&ingress["spec"]["domain"])).complete()?;
     if config.oauth && !is_openshift {
@@ -79,10 +80,8 @@ async fn read_settings(
             "rayDashboardOAuthEnabled needs OpenShift: heads of RayClusters wait for a certificate that is not made here"
         );
     }
-    let operator_namespaces = match is_openshift {
-        true => openshift_namespaces(&installation),
-        false => namespaces_of(&pods),
-    };
+    let operator_namespaces =
+        if is_openshift { openshift_namespaces(&installation) } else { namespaces_of(&pods) };
     let agent_namespace = agent_namespace.to_owned();
     let facts = SecurityFacts { platform, operator_namespaces, agent_namespace };
     Ok(SecuritySettings { config, facts })
@@ -99,9 +98,10 @@ fn namespaces_of(pods: &Value) -> Vec<String> {
     let pods = pods["items"].as_array().into_iter().flatten();
     let namespaces: BTreeSet<&str> =
         pods.filter_map(|pod| pod["metadata"]["namespace"].as_str()).collect();
-    match namespaces.is_empty() {
-        true => vec![OPERATOR_NAMESPACE.to_owned()],
-        false => namespaces.into_iter().map(str::to_owned).collect(),
+    if namespaces.is_empty() {
+        vec![OPERATOR_NAMESPACE.to_owned()]
+    } else {
+        namespaces.into_iter().map(str::to_owned).collect()
     }
 }
 

@@ -65,10 +65,7 @@ async fn check_rights_policy(client: &Client) -> Result<(), UncheckedRights> {
     let spec = binding.ok_or(UncheckedRights::NoBinding)?.spec;
     let actions = spec.validation_actions;
     let denies = actions.iter().any(|action| action == "Deny");
-    match spec.policy_name == NAME && denies {
-        true => Ok(()),
-        false => Err(UncheckedRights::DeniesNothing),
-    }
+    if spec.policy_name == NAME && denies { Ok(()) } else { Err(UncheckedRights::DeniesNothing) }
 }
 
 #[cfg(test)]

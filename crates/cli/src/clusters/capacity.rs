@@ -57,9 +57,12 @@ impl CapacitySummary {
                 resource.total = plus(&resource.total, &times(size, class.count));
             }
         }
-        let kinds = status.kinds.iter().map(|kind| match kind.group.is_empty() {
-            true => format!("{}/{}", kind.version, kind.kind),
-            false => format!("{}/{}/{}", kind.group, kind.version, kind.kind),
+        let kinds = status.kinds.iter().map(|kind| {
+            if kind.group.is_empty() {
+                format!("{}/{}", kind.version, kind.kind)
+            } else {
+                format!("{}/{}/{}", kind.group, kind.version, kind.kind)
+            }
         });
         let reported_at = status.reported_at.as_ref().map(|time| time.0);
         Self {

@@ -37,10 +37,7 @@ pub fn admitted(workload: &Workload, rebuild: &WorkloadRebuild) -> WorkloadStatu
     let (cluster, check) = (&rebuild.copy.cluster, &rebuild.admission.check);
     let status = admitted_on_cluster(workload.status.clone(), cluster, check, at);
     // Without it the time until pods are ready would have passed: it counts from the admission.
-    match are_ready(&rebuild.copy) {
-        true => pods_ready(status, true, at),
-        false => status,
-    }
+    if are_ready(&rebuild.copy) { pods_ready(status, true, at) } else { status }
 }
 
 /// Run times and timeouts go on from the admission on the worker.

@@ -88,9 +88,10 @@ impl ExplanationText<'_> {
             row.push(event.message.clone());
             row
         });
-        let header: &[&str] = match self.wide {
-            true => &["LAST", "TYPE", "REASON", "COUNT", "OBJECT", "MESSAGE"],
-            false => &["LAST", "TYPE", "REASON", "MESSAGE"],
+        let header: &[&str] = if self.wide {
+            &["LAST", "TYPE", "REASON", "COUNT", "OBJECT", "MESSAGE"]
+        } else {
+            &["LAST", "TYPE", "REASON", "MESSAGE"]
         };
         add("Events", header, events.collect());
         text
@@ -99,10 +100,7 @@ impl ExplanationText<'_> {
 
 /// A line of the head; none without a value.
 fn line(f: &mut Formatter<'_>, name: &str, value: &str) -> fmt::Result {
-    match value.is_empty() {
-        true => Ok(()),
-        false => writeln!(f, "{:<13}{value}", format!("{name}:")),
-    }
+    if value.is_empty() { Ok(()) } else { writeln!(f, "{:<13}{value}", format!("{name}:")) }
 }
 
 fn queue(one: &WorkloadExplanation) -> String {

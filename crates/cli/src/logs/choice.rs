@@ -173,9 +173,8 @@ fn containers_of(pod: &PodOfWorkload, options: &LogOptions) -> (bool, Vec<Option
 }
 
 fn names(pod: &PodOfWorkload) -> String {
-    let name = |container: &ContainerOfPod| match container.init {
-        true => format!("{} (init)", container.name),
-        false => container.name.clone(),
+    let name = |container: &ContainerOfPod| {
+        if container.init { format!("{} (init)", container.name) } else { container.name.clone() }
     };
     pod.containers.iter().map(name).collect::<Vec<_>>().join(", ")
 }

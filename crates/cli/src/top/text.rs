@@ -31,9 +31,10 @@ impl HumanText for QueueList {
 impl QueueSummary {
     fn rows(&self, wide: bool) -> Vec<Vec<String>> {
         // A queue without quota has a row too.
-        let quotas: Vec<Option<&QuotaUsage>> = match self.quotas.is_empty() {
-            true => vec![None],
-            false => self.quotas.iter().map(Some).collect(),
+        let quotas: Vec<Option<&QuotaUsage>> = if self.quotas.is_empty() {
+            vec![None]
+        } else {
+            self.quotas.iter().map(Some).collect()
         };
         let rows = quotas.into_iter().enumerate().map(|(n_row, quota)| {
             let once = |text: String| if n_row == 0 { text } else { SAME.to_owned() };

@@ -93,9 +93,10 @@ pub(crate) fn may_finish(old: &TrackedWorkload, new: &TrackedWorkload) -> bool {
     let is_dispatched = old.object().status.cluster_name.is_some();
     // Else the eviction would be lost, and the pods would go on under a slice that waits for its checks.
     let needs_admission = is_dispatched || old.is_leaving();
-    let stands = match needs_admission {
-        true => new.phase() == WorkloadPhase::Admitted,
-        false => new.phase().keeps_quota(),
+    let stands = if needs_admission {
+        new.phase() == WorkloadPhase::Admitted
+    } else {
+        new.phase().keeps_quota()
     };
     old.phase().holds_quota() && stands
 }

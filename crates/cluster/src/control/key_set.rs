@@ -100,10 +100,7 @@ mod tests {
         fn it_has_the_members_of_an_ordered_set(changes in prop::collection::vec((any::<bool>(), 0..4_u8), 0..24)) {
             let (mut set, mut model) = (KeySet::default(), BTreeSet::new());
             for (inserts, key) in changes {
-                match inserts {
-                    true => prop_assert_eq!(set.insert(key), model.insert(key)),
-                    false => prop_assert_eq!(set.remove(&key), model.remove(&key)),
-                }
+                if inserts { prop_assert_eq!(set.insert(key), model.insert(key)) } else { prop_assert_eq!(set.remove(&key), model.remove(&key)) }
                 prop_assert!(set.iter().eq(&model));
                 prop_assert_eq!((set.len(), set.is_empty()), (model.len(), model.is_empty()));
             }

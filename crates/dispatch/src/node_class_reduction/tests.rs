@@ -160,9 +160,10 @@ fn unlike_nodes(n: i64, zones: i64, memory_follows: bool) -> Vec<NodeClassCapaci
     let mut numbers = Numbers(7);
     let nodes = (0..n).map(|index| {
         let cpu = numbers.below(96_000);
-        let memory = match memory_follows {
-            true => (cpu << 22) + numbers.below((cpu << 22) + 1),
-            false => numbers.below(768 << 30),
+        let memory = if memory_follows {
+            (cpu << 22) + numbers.below((cpu << 22) + 1)
+        } else {
+            numbers.below(768 << 30)
         };
         let mut free = vec![(CPU, cpu), (MEMORY, memory), (PODS, 10 + numbers.below(100))];
         if index % 2 == 0 {

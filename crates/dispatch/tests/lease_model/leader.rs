@@ -182,9 +182,10 @@ impl World {
 
     fn other_view(&self) -> RemoteCopy {
         let seen = self.other.filter(|_| self.leader.has_listed_b);
-        let connection = match self.leader.has_listed_b {
-            true => RemoteConnection::Connected,
-            false => RemoteConnection::NotSynced { since: Time(0) },
+        let connection = if self.leader.has_listed_b {
+            RemoteConnection::Connected
+        } else {
+            RemoteConnection::NotSynced { since: Time(0) }
         };
         let clone = seen.map(|(epoch, runs)| RemoteWorkload {
             epoch,

@@ -154,9 +154,10 @@ fn find_assignment(state: &mut State, entry: &mut CycleEntry, limits: Evaluation
         let attempt = AssignmentAttempt { counts: Some(counts), ..attempt };
         let (mut assignment, mut targets) = (Assignment::default(), Vec::new());
         attempt_with(state, &attempt, &mut assignment, &mut targets);
-        let can_be_admitted = match waits {
-            true => assignment.mode() == FlavorAssignmentMode::Fit,
-            false => can_be_admitted(&assignment, &targets),
+        let can_be_admitted = if waits {
+            assignment.mode() == FlavorAssignmentMode::Fit
+        } else {
+            can_be_admitted(&assignment, &targets)
         };
         if can_be_admitted {
             // Of several counts that work, the bisection accepts the largest last.

@@ -146,10 +146,7 @@ impl FlavorSearch {
             return;
         }
         self.seen.push(excluded.clone());
-        match first {
-            true => self.next.push_front(excluded),
-            false => self.next.push_back(excluded),
-        }
+        if first { self.next.push_front(excluded) } else { self.next.push_back(excluded) }
     }
 
     /// The outcome with the first other flavors that fit and that a cluster takes. Notes where the entry may wait otherwise.

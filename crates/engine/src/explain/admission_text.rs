@@ -159,9 +159,10 @@ fn missing(engine: &Engine, queue: Option<QueueId>, one: &QuotaShortage) -> Stri
         one.users.iter().partition(|user| Some(user.queue) == queue);
     let own = own.into_iter().map(|user| {
         let queue = engine.names().queues.name(user.queue);
-        let borrowed = match user.borrowed > Amount::ZERO {
-            true => format!(", {} of it borrowed", say(user.borrowed)),
-            false => String::new(),
+        let borrowed = if user.borrowed > Amount::ZERO {
+            format!(", {} of it borrowed", say(user.borrowed))
+        } else {
+            String::new()
         };
         format!("{queue} {}{borrowed}", say(user.amount))
     });

@@ -81,9 +81,10 @@ pub(super) fn analyze_shortfall(
 
 /// The level of the places that pods are counted for.
 fn lowest_level(search: &AssignmentSearch<'_>) -> Box<str> {
-    match search.is_by_node() {
-        true => HOSTNAME_LABEL.into(),
-        false => search.tree.levels.last().cloned().unwrap_or_default(),
+    if search.is_by_node() {
+        HOSTNAME_LABEL.into()
+    } else {
+        search.tree.levels.last().cloned().unwrap_or_default()
     }
 }
 

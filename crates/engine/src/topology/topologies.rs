@@ -79,9 +79,10 @@ impl Topologies {
         spec: Option<TopologyNodeSpec>,
     ) -> NodeChange {
         *self.tainted.entry(id) = spec.as_ref().is_some_and(|one| !one.taints.is_empty());
-        match spec.as_ref().is_some_and(|one| !one.leaving.is_empty()) {
-            true => self.left.insert(id),
-            false => self.left.remove(&id),
+        if spec.as_ref().is_some_and(|one| !one.leaving.is_empty()) {
+            self.left.insert(id)
+        } else {
+            self.left.remove(&id)
         };
         let old = std::mem::replace(self.nodes.entry(id), spec);
         match (&old, &self.nodes[id]) {

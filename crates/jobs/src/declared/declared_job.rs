@@ -137,9 +137,10 @@ impl DeclaredJob {
         if !self.counts_as_queued(gates) {
             return Errors::new();
         }
-        let mut errors = match self.is_elastic(gates) {
-            true => elastic::check_gates(self.fields(), &self.resolved.pod_sets),
-            false => Errors::new(),
+        let mut errors = if self.is_elastic(gates) {
+            elastic::check_gates(self.fields(), &self.resolved.pod_sets)
+        } else {
+            Errors::new()
         };
         errors.extend(self.ray().map(|ray| ray.check(self, gates)).unwrap_or_default());
         let elastic = self.asks_for_elasticity(gates);

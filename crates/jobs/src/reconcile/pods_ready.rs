@@ -8,9 +8,12 @@ use crate::{GenericJob, JobGates, pod_counts::n_pods};
 /// job they are those of the slice: further ones wait for another slice, and are no reason to evict this one.
 pub fn pods_ready<J: GenericJob>(job: &J, workload: &Workload, gates: JobGates) -> Option<bool> {
     let deleting = job.metadata().deletion_timestamp.is_some();
-    let ready = || match job.is_elastic(gates) {
-        true => job.granted_pods_ready(n_pods(&workload.spec.pod_sets)),
-        false => job.pods_ready(),
+    let ready = || {
+        if job.is_elastic(gates) {
+            job.granted_pods_ready(n_pods(&workload.spec.pod_sets))
+        } else {
+            job.pods_ready()
+        }
     };
     (job.finished().is_none() && !deleting && !job.is_skipped()).then(ready)
 }

@@ -227,9 +227,10 @@ fn resize<J: GenericJob>(
         return vec![drop_slice(pending)];
     }
     let mut steps = workload_keys::steps(job, pending, context);
-    steps.extend(match pending.has_quota_reservation() {
-        true => follow_time_limit(job, pending).or_else(|| resize_reserved(job, sets, pending)),
-        false => update(job, pending, context),
+    steps.extend(if pending.has_quota_reservation() {
+        follow_time_limit(job, pending).or_else(|| resize_reserved(job, sets, pending))
+    } else {
+        update(job, pending, context)
     });
     steps
 }
@@ -336,9 +337,10 @@ fn must_be_recreated<J: GenericJob>(
     let is_amount = || job.copied_size().is_some_and(|size| size.is_amount_of_work());
     // Counts of elastic jobs are not compared here.
     let is_edited = || !equivalent_to_prebuilt(job, holder, None, gates);
-    match grows(sets, &holder.spec.pod_sets) {
-        true => job.is_suspended() || is_amount(),
-        false => job.is_suspended() && is_edited(),
+    if grows(sets, &holder.spec.pod_sets) {
+        job.is_suspended() || is_amount()
+    } else {
+        job.is_suspended() && is_edited()
     }
 }
 
@@ -423,10 +425,8 @@ impl<'a> Slices<'a> {
 fn waits_to_replace(slice: &Workload, open: &[&Workload]) -> bool {
     let (admitted, evicted) = (is(slice, ADMITTED), is(slice, EVICTED));
     let waits_for = |old: &&Workload| {
-        let waits = match is_dispatched(old) {
-            true => !admitted || evicted,
-            false => !admitted && is(old, EVICTED),
-        };
+        let waits =
+            if is_dispatched(old) { !admitted || evicted } else { !admitted && is(old, EVICTED) };
         waits && old.has_quota_reservation() && replaces(slice, old)
     };
     slice.has_quota_reservation() && open.iter().any(waits_for)

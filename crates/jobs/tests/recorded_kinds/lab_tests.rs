@@ -86,9 +86,12 @@ impl LabTests {
 
     /// Whether the lab replays a case.
     fn replays(&self, case: &RecordedCase) -> bool {
-        let is_chosen = |name: &String| match name.starts_with('/') {
-            true => case.name().ends_with(name.as_str()),
-            false => case.name() == name,
+        let is_chosen = |name: &String| {
+            if name.starts_with('/') {
+                case.name().ends_with(name.as_str())
+            } else {
+                case.name() == name
+            }
         };
         self.replayed.iter().any(is_chosen)
     }

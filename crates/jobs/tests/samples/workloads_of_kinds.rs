@@ -113,12 +113,13 @@ fn a_workload_priority_class_precedes_that_of_the_kind_and_that_of_the_pods() {
 fn every_pod_set_requests_the_topology_of_its_template() {
     let annotated = |object: &mut Value| {
         let annotations = json!({"kueue.x-k8s.io/podset-required-topology": "rack"});
-        each_pod(object, &|pod| match pod.contains_key("spec") {
-            true => {
+        each_pod(object, &|pod| {
+            if pod.contains_key("spec") {
                 let metadata = pod.entry("metadata").or_insert_with(|| json!({}));
                 metadata["annotations"] = annotations.clone();
+            } else {
+                _ = pod.insert("annotations".to_owned(), annotations.clone());
             }
-            false => _ = pod.insert("annotations".to_owned(), annotations.clone()),
         });
     };
     for kind in with_workloads() {

@@ -139,9 +139,10 @@ impl<'a> ClusterContext<'a> {
     /// between: its spec, or its status, which counts the worker. It may also change before a create without an answer is repeated, which
     /// then makes a second worker of the place: the younger one is deleted ([`super::duplicate_workers`]).
     pub(crate) fn edition(&self) -> String {
-        match self.is_autoscaling() {
-            true => format!("/{}", text(&self.cluster["metadata"]["resourceVersion"])),
-            false => String::new(),
+        if self.is_autoscaling() {
+            format!("/{}", text(&self.cluster["metadata"]["resourceVersion"]))
+        } else {
+            String::new()
         }
     }
 

@@ -55,9 +55,10 @@ pub(crate) fn check(context: &ClusterContext<'_>) -> Result<(), InvalidCluster> 
 
 /// A secured cluster has no Ingress without authentication.
 fn check_exposure(context: &ClusterContext<'_>) -> Checked {
-    match context.settings.security.is_some() && enables_ingress(context.cluster) {
-        true => Err(INGRESS_REFUSED.to_owned()),
-        false => Ok(()),
+    if context.settings.security.is_some() && enables_ingress(context.cluster) {
+        Err(INGRESS_REFUSED.to_owned())
+    } else {
+        Ok(())
     }
 }
 
@@ -125,9 +126,10 @@ fn check_suspended_groups(context: &ClusterContext<'_>) -> Checked {
             "worker group {name} can be suspended only when the RayJobDeletionPolicy feature gate is enabled"
         ));
     }
-    match context.is_autoscaling() {
-        true => Err(format!("worker group {name} cannot be suspended with Autoscaler enabled")),
-        false => Ok(()),
+    if context.is_autoscaling() {
+        Err(format!("worker group {name} cannot be suspended with Autoscaler enabled"))
+    } else {
+        Ok(())
     }
 }
 
@@ -146,11 +148,12 @@ fn check_autoscaler(context: &ClusterContext<'_>) -> Checked {
         ));
     }
     let managed = "KUBERAY_GEN_AUTOSCALER_START_CMD";
-    match options.env.iter().any(|variable| variable["name"] == managed) {
-        true => Err(format!(
+    if options.env.iter().any(|variable| variable["name"] == managed) {
+        Err(format!(
             "autoscalerOptions.env must not contain {managed}: it is managed by KubeRay and injected automatically into the autoscaler container"
-        )),
-        false => Ok(()),
+        ))
+    } else {
+        Ok(())
     }
 }
 
@@ -166,11 +169,12 @@ fn check_autoscaler_choice(context: &ClusterContext<'_>) -> Checked {
         };
     }
     let by_option = context.spec.autoscaler_options.as_ref().and_then(|it| it.version.as_ref());
-    match by_option.is_some() && by_variable.is_some() {
-        true => Err(format!(
+    if by_option.is_some() && by_variable.is_some() {
+        Err(format!(
             "both .spec.autoscalerOptions.version and head Pod env var {AUTOSCALER_V2} are set, please only use the former"
-        )),
-        false => Ok(()),
+        ))
+    } else {
+        Ok(())
     }
 }
 
@@ -186,9 +190,10 @@ fn check_restart_policy(what: &str, template: &Value) -> Checked {
 /// Pods of a submitter and of Serve have no token of Kubernetes, so objects that make clusters cannot use one.
 pub(crate) fn check_no_kubernetes_token(kind: &str, spec: &RayClusterSpec) -> Checked {
     let options = spec.auth_options.as_ref();
-    match options.is_some_and(|options| options.enable_k8s_token_auth == Some(true)) {
-        true => Err(format!("K8s token auth mode is currently not supported for {kind}")),
-        false => Ok(()),
+    if options.is_some_and(|options| options.enable_k8s_token_auth == Some(true)) {
+        Err(format!("K8s token auth mode is currently not supported for {kind}"))
+    } else {
+        Ok(())
     }
 }
 
@@ -258,11 +263,10 @@ fn check_gates(context: &ClusterContext<'_>) -> Checked {
         check_network_policy(spec, policy)?;
     }
     // Also where they are not enabled, as in the official operator.
-    match spec.tls_options.is_some() && !gates.mtls {
-        true => {
-            Err("spec.tlsOptions requires the RayClusterMTLS feature gate to be enabled".to_owned())
-        }
-        false => Ok(()),
+    if spec.tls_options.is_some() && !gates.mtls {
+        Err("spec.tlsOptions requires the RayClusterMTLS feature gate to be enabled".to_owned())
+    } else {
+        Ok(())
     }
 }
 

@@ -77,9 +77,10 @@ fn check_backend(env: &Value) -> Checked {
         return Ok(());
     }
     let either = if needed.len() > 1 { "either " } else { "" };
-    let of_mode = match backend == "AZUREBLOB" && needed.len() == 1 {
-        true => format!(" and {AZURE_MODE} is {mode}"),
-        false => String::new(),
+    let of_mode = if backend == "AZUREBLOB" && needed.len() == 1 {
+        format!(" and {AZURE_MODE} is {mode}")
+    } else {
+        String::new()
     };
     Err(format!(
         "{either}{} environment variable must be set when STORAGE_BACKEND is {backend}{of_mode}",

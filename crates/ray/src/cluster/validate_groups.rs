@@ -37,9 +37,10 @@ pub(crate) fn check_worker_group(context: &ClusterContext<'_>, group: &WorkerGro
 }
 
 fn check_containers(place: &str, template: &Value) -> Checked {
-    match items(&template["spec"]["containers"]).is_empty() {
-        true => Err(format!("{place} should have at least one container")),
-        false => Ok(()),
+    if items(&template["spec"]["containers"]).is_empty() {
+        Err(format!("{place} should have at least one container"))
+    } else {
+        Ok(())
     }
 }
 

@@ -46,17 +46,19 @@ fn check_group_name(name: &str) -> Result<(), String> {
     }
     if !is_dns_label(name) {
         // A name with dots is a valid one of another kind.
-        problems.push(match !name.is_empty() && name.split('.').all(is_dns_label) {
-            true => "must not contain dots",
-            false => DNS_LABEL,
+        problems.push(if !name.is_empty() && name.split('.').all(is_dns_label) {
+            "must not contain dots"
+        } else {
+            DNS_LABEL
         });
     }
-    match problems.is_empty() {
-        true => Ok(()),
-        false => Err(format!(
+    if problems.is_empty() {
+        Ok(())
+    } else {
+        Err(format!(
             "worker group name {name:?} must be a valid DNS1123 label when networkPolicy is enabled (it is embedded in the NetworkPolicy name): [{}]",
             problems.join(" ")
-        )),
+        ))
     }
 }
 
@@ -73,10 +75,11 @@ fn check_rules(mode: &Value, part: &Value, place: &str) -> Result<(), String> {
         "DenyAllIngress" => "egress",
         _ => return Ok(()),
     };
-    match items(&part[format!("{unrestricted}Rules")]).is_empty() {
-        true => Ok(()),
-        false => Err(format!(
+    if items(&part[format!("{unrestricted}Rules")]).is_empty() {
+        Ok(())
+    } else {
+        Err(format!(
             "networkPolicy.{place}.{unrestricted}Rules cannot be set when mode is {mode} ({unrestricted} is not restricted)"
-        )),
+        ))
     }
 }

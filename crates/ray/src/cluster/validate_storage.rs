@@ -32,9 +32,10 @@ pub(crate) fn check_storage(context: &ClusterContext<'_>) -> Result<(), String> 
     if let Some(options) = options {
         check_options(context, options)?;
     }
-    match has_param("redis-username") || has_variable("REDIS_USERNAME") {
-        true => Err("cannot set redis username in rayStartParams or environment variables - use GcsFaultToleranceOptions.RedisUsername instead".to_owned()),
-        false => Ok(()),
+    if has_param("redis-username") || has_variable("REDIS_USERNAME") {
+        Err("cannot set redis username in rayStartParams or environment variables - use GcsFaultToleranceOptions.RedisUsername instead".to_owned())
+    } else {
+        Ok(())
     }
 }
 

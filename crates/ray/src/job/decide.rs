@@ -136,9 +136,10 @@ fn checked(
         InvalidJob { reason: "InvalidRayJobSpec", message }
     })?;
     // A gate that is set off refuses new RayJobs only: it fails none that was accepted with it.
-    match before.phase.is_begun() {
-        true => check_job(job, &spec, &settings.with_all_gates())?,
-        false => check_job(job, &spec, settings)?,
+    if before.phase.is_begun() {
+        check_job(job, &spec, &settings.with_all_gates())?;
+    } else {
+        check_job(job, &spec, settings)?;
     }
     Ok(spec)
 }

@@ -41,11 +41,12 @@ fn check_no_other_fields(spec: &RayJobSpec, strategy: &DeletionStrategy) -> Resu
             "spec.shutdownAfterJobFinishes and spec.deletionStrategy.deletionRules are mutually exclusive",
         ));
     }
-    match strategy.on_success.is_some() || strategy.on_failure.is_some() {
-        true => Err(invalid(
+    if strategy.on_success.is_some() || strategy.on_failure.is_some() {
+        Err(invalid(
             "Cannot use both legacy onSuccess/onFailure fields and deletionRules simultaneously",
-        )),
-        false => Ok(()),
+        ))
+    } else {
+        Ok(())
     }
 }
 
@@ -74,11 +75,12 @@ fn check_policies(
         return Err("DeletionStrategy=DeleteWorkers currently does not support RayCluster with autoscaling enabled".to_owned());
     }
     let is_kept = policies.iter().any(|(policy, _)| policy == "DeleteNone");
-    match spec.shutdown_after_job_finishes && is_kept {
-        true => Err(invalid(
+    if spec.shutdown_after_job_finishes && is_kept {
+        Err(invalid(
             "shutdownAfterJobFinshes is set to 'true' while deletion policy is 'DeleteNone'",
-        )),
-        false => Ok(()),
+        ))
+    } else {
+        Ok(())
     }
 }
 
@@ -151,9 +153,10 @@ fn condition(condition: &DeletionCondition) -> Result<(&str, &str), String> {
             return Err("exactly one of JobStatus and JobDeploymentStatus must be set".to_owned());
         }
     };
-    match condition.ttl_seconds < 0 {
-        true => Err("TTLSeconds must be non-negative".to_owned()),
-        false => Ok(found),
+    if condition.ttl_seconds < 0 {
+        Err("TTLSeconds must be non-negative".to_owned())
+    } else {
+        Ok(found)
     }
 }
 

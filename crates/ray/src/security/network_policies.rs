@@ -42,9 +42,10 @@ fn head_rules(cluster: &SecuredCluster<'_>, own_pods: &Value) -> Value {
     });
     let monitoring = json!({"namespaceSelector": namespaces(&[MONITORING.to_owned()])});
     // The proxy asks for the user, and encrypted clients have a certificate.
-    let open = match cluster.settings.config.mtls {
-        true => ports(&[PROXY_PORT, CLIENT_PORT]),
-        false => ports(&[PROXY_PORT]),
+    let open = if cluster.settings.config.mtls {
+        ports(&[PROXY_PORT, CLIENT_PORT])
+    } else {
+        ports(&[PROXY_PORT])
     };
     json!([
         {"from": own_pods},

@@ -33,9 +33,10 @@ impl<'a> ObjectNames<'a> {
     /// The Secret with the CA.
     pub(super) fn authority(&self) -> String {
         // The bare name is the other way round.
-        match self.is_hashed {
-            true => self.hashed(format!("{}-ca-secret", self.cluster)),
-            false => format!("ca-secret-{}", self.cluster),
+        if self.is_hashed {
+            self.hashed(format!("{}-ca-secret", self.cluster))
+        } else {
+            format!("ca-secret-{}", self.cluster)
         }
     }
 

@@ -147,9 +147,10 @@ fn create_once(
     if cluster.child("Secret", name(&wanted)).is_some() {
         return Ok(());
     }
-    let step = match is_authority {
-        true => RayStep::CreateAuthority(wanted.clone()),
-        false => RayStep::Create(wanted.clone()),
+    let step = if is_authority {
+        RayStep::CreateAuthority(wanted.clone())
+    } else {
+        RayStep::Create(wanted.clone())
     };
     match pass.order(step) {
         // One of CodeFlare lacks the label by which it would be seen.

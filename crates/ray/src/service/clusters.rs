@@ -122,9 +122,10 @@ fn update<'a>(
     }
     let is_as_wanted =
         fit(context, cluster) == ClusterFit::OtherVersion && !resumes(context, cluster);
-    let patch = match is_as_wanted {
-        true => Some(json!({"metadata": {"annotations": goal_annotations(context)}})),
-        false => merge_difference(&changed_parts(cluster), &changed_parts(&wanted)),
+    let patch = if is_as_wanted {
+        Some(json!({"metadata": {"annotations": goal_annotations(context)}}))
+    } else {
+        merge_difference(&changed_parts(cluster), &changed_parts(&wanted))
     };
     let Some(mut patch) = patch else { return Ok(cluster) };
     let path = context.path(name(cluster));

@@ -47,9 +47,10 @@ pub(super) fn fit(context: &ServiceContext<'_>, cluster: &Value) -> ClusterFit {
     let spec = &context.service["spec"]["rayClusterConfig"];
     // Hashes of another version cannot be compared: the cluster is completed, and bears ours from then on.
     if annotation(cluster, names::OPERATOR_VERSION) != context.settings.version {
-        return match is_made_from(&cluster["spec"], spec) {
-            true => ClusterFit::OtherVersion,
-            false => ClusterFit::OtherVersionAndSpec,
+        return if is_made_from(&cluster["spec"], spec) {
+            ClusterFit::OtherVersion
+        } else {
+            ClusterFit::OtherVersionAndSpec
         };
     }
     let made_from = annotation(cluster, names::SPEC_HASH);
@@ -67,10 +68,7 @@ pub(super) fn fit(context: &ServiceContext<'_>, cluster: &Value) -> ClusterFit {
     if !without_new["workerGroupSpecs"].is_null() {
         list(&mut without_new, "workerGroupSpecs").truncate(count);
     }
-    match made_from == recreate_hash(&without_new) {
-        true => ClusterFit::InPlace,
-        false => ClusterFit::Other,
-    }
+    if made_from == recreate_hash(&without_new) { ClusterFit::InPlace } else { ClusterFit::Other }
 }
 
 /// Whether the pods of a cluster's spec are those of another spec, for an operator that has decoded the spec and written it again.

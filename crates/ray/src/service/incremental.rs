@@ -36,9 +36,10 @@ impl ServiceState {
 
     /// The cluster that gives up traffic, and the one that takes it.
     fn roles(&self) -> (&ClusterSlot, &ClusterSlot) {
-        match self.is_rolling_back() {
-            true => (&self.pending, &self.active),
-            false => (&self.active, &self.pending),
+        if self.is_rolling_back() {
+            (&self.pending, &self.active)
+        } else {
+            (&self.active, &self.pending)
         }
     }
 
@@ -87,9 +88,10 @@ fn capacity_step(state: &ServiceState, surge: i32, cluster: &str) -> Option<Capa
         return None;
     }
     let has_surplus = old_capacity.saturating_add(new_capacity) > 100;
-    let (slot, wanted) = match has_surplus {
-        true => (old, old_capacity.saturating_sub(surge).max(0)),
-        false => (new, new_capacity.saturating_add(surge).min(100)),
+    let (slot, wanted) = if has_surplus {
+        (old, old_capacity.saturating_sub(surge).max(0))
+    } else {
+        (new, new_capacity.saturating_add(surge).min(100))
     };
     let is_step = slot.cluster == cluster && wanted != capacity(slot);
     is_step.then(|| CapacityMove { cluster: cluster.to_owned(), capacity: wanted })
@@ -129,9 +131,10 @@ fn traffic_step(
     }
     let step = options.step_size_percent.unwrap_or(0);
     let weight = weight.saturating_add(step).min(capacity).clamp(0, 100);
-    match back {
-        true => TrafficSplit { active: weight, pending: 100 - weight },
-        false => TrafficSplit { active: 100 - weight, pending: weight },
+    if back {
+        TrafficSplit { active: weight, pending: 100 - weight }
+    } else {
+        TrafficSplit { active: 100 - weight, pending: weight }
     }
 }
 

@@ -144,9 +144,10 @@ pub(super) fn serve_service(
     labels[names::SERVE_LABEL] = json!(label_value(&format!("{of}-serve")));
     let annotations = texts(&service["metadata"]["annotations"]);
     let given_name = name(&service).to_owned();
-    let owner = match is_incremental {
-        true => context.of_cluster(cluster, |it| it.owner_reference()),
-        false => Some(context.owner_reference()),
+    let owner = if is_incremental {
+        context.of_cluster(cluster, |it| it.owner_reference())
+    } else {
+        Some(context.owner_reference())
     };
     let mut metadata = json!({
         "name": if given_name.is_empty() { format!("{of}-serve-svc") } else { given_name },

@@ -102,9 +102,10 @@ fn decide(
 /// A head with applications in this state.
 fn head(state: &'static str) -> impl Fn(&HeadRequest) -> HeadAnswer {
     move |request| {
-        let body = match request.url.ends_with("api_type=declarative") {
-            true => json!({"applications": {"one": {"status": state}}}).to_string(),
-            false => String::new(),
+        let body = if request.url.ends_with("api_type=declarative") {
+            json!({"applications": {"one": {"status": state}}}).to_string()
+        } else {
+            String::new()
         };
         HeadAnswer::Response { code: 200, body }
     }

@@ -200,20 +200,22 @@ impl Elector {
     fn send(&self, proposal: LeaseWrite) -> impl Future<Output = kube::Result<Lease>> + use<> {
         let exists = proposal.expects.is_some();
         let name = self.name.clone();
-        let metadata = match exists {
-            true => ObjectMeta { resource_version: proposal.expects, ..self.metadata.clone() },
-            false => ObjectMeta {
+        let metadata = if exists {
+            ObjectMeta { resource_version: proposal.expects, ..self.metadata.clone() }
+        } else {
+            ObjectMeta {
                 name: Some(name.name.clone()),
                 namespace: Some(name.namespace),
                 ..ObjectMeta::default()
-            },
+            }
         };
         let (api, lease) = (self.api.clone(), proposal.record.write(metadata));
         async move {
             let params = PostParams::default();
-            match exists {
-                true => with_failpoints(LEASE, api.replace(&name.name, &params, &lease)).await,
-                false => with_failpoints(LEASE, api.create(&params, &lease)).await,
+            if exists {
+                with_failpoints(LEASE, api.replace(&name.name, &params, &lease)).await
+            } else {
+                with_failpoints(LEASE, api.create(&params, &lease)).await
             }
         }
     }

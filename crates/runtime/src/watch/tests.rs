@@ -55,9 +55,10 @@ impl Server {
         });
         let watches = request.uri().query().is_some_and(|query| query.contains("watch=true"));
         let continues = request.uri().query().is_some_and(|query| query.contains("continue="));
-        let next = match continues {
-            true => Some(Answer::Endless(self.page.lock().expect("the page").clone())),
-            false => self.answers.lock().expect("the answers").pop_front(),
+        let next = if continues {
+            Some(Answer::Endless(self.page.lock().expect("the page").clone()))
+        } else {
+            self.answers.lock().expect("the answers").pop_front()
         };
         let Some(answer) = next else {
             return std::future::pending().await;

@@ -73,9 +73,10 @@ pub fn check_copy(
     // Copies that Kueue has made have no uid.
     let uid = annotation(&copy.metadata, WORKLOAD_UID);
     let of_uid = uid.is_none() || uid == workload.metadata.uid.as_deref();
-    match of_origin && of_uid && index::epoch(copy) == index::epoch(workload) {
-        true => Ok(()),
-        false => Err(PodsRefusal::OtherCopy { workload: workload_name, cluster }),
+    if of_origin && of_uid && index::epoch(copy) == index::epoch(workload) {
+        Ok(())
+    } else {
+        Err(PodsRefusal::OtherCopy { workload: workload_name, cluster })
     }
 }
 

@@ -100,9 +100,10 @@ fn is_true(value: &str) -> bool {
 }
 
 fn checked_name(parameter: &str, value: &str) -> Result<String, PodsRefusal> {
-    match is_name(value) {
-        true => Ok(value.to_owned()),
-        false => Err(PodsRefusal::Query(format!("{parameter} is no name: {value:?}"))),
+    if is_name(value) {
+        Ok(value.to_owned())
+    } else {
+        Err(PodsRefusal::Query(format!("{parameter} is no name: {value:?}")))
     }
 }
 

@@ -86,10 +86,7 @@ impl PodOwners {
         }
         // The pod is the job itself, alone or in a group.
         let identity = (String::new(), "Pod".to_owned(), name_of(pod).to_owned());
-        match self.is_job(&identity, pod) {
-            true => PodBelonging::Own,
-            false => self.above(pod),
-        }
+        if self.is_job(&identity, pod) { PodBelonging::Own } else { self.above(pod) }
     }
 
     /// Whether an owner belongs to the Workload, now that it was read. `None` if it does not exist.
@@ -98,9 +95,10 @@ impl PodOwners {
         match read {
             // Another object with the name of the owner is not the owner.
             Some(metadata) if metadata.uid.as_ref() == Some(&owner.uid) => {
-                match self.is_job(&identity(owner), metadata) {
-                    true => PodBelonging::Own,
-                    false => self.above(metadata),
+                if self.is_job(&identity(owner), metadata) {
+                    PodBelonging::Own
+                } else {
+                    self.above(metadata)
                 }
             }
             _ => PodBelonging::Foreign,

@@ -179,9 +179,10 @@ impl PodsRefusal {
 }
 
 fn gone(finished: bool) -> &'static str {
-    match finished {
-        true => "it was removed after the Workload had finished",
-        false => "it is not there yet, or was withdrawn",
+    if finished {
+        "it was removed after the Workload had finished"
+    } else {
+        "it is not there yet, or was withdrawn"
     }
 }
 

@@ -91,9 +91,10 @@ fn hierarchy(line: &str, offered: impl Fn(&Path) -> String) -> Option<CgroupHier
     let names = |text: &str, separator: fn(char) -> bool| -> Vec<String> {
         text.split(separator).filter(|name| !name.is_empty()).map(str::to_owned).collect()
     };
-    let controllers = match unified {
-        true => names(&offered(mount), char::is_whitespace),
-        false => names(options, |one| one == ','),
+    let controllers = if unified {
+        names(&offered(mount), char::is_whitespace)
+    } else {
+        names(options, |one| one == ',')
     };
     Some(CgroupHierarchy { mount: mount.to_owned(), unified, controllers })
 }

@@ -28,15 +28,17 @@ pub(super) fn compare_events(ours: &[OurEvent], recorded: &[Value]) -> (Vec<Stri
     let mut found = Vec::new();
     let mut n_exempt = 0;
     for key @ (about, reason, _) in theirs.difference(&own) {
-        match is_race(key, &theirs) {
-            true => n_exempt += 1,
-            false => found.push(format!("{about}: no event {reason}")),
+        if is_race(key, &theirs) {
+            n_exempt += 1;
+        } else {
+            found.push(format!("{about}: no event {reason}"));
         }
     }
     for key @ (about, reason, _) in own.difference(&theirs) {
-        match is_late(key, &theirs) {
-            true => n_exempt += 1,
-            false => found.push(format!("{about}: event {reason} is not recorded")),
+        if is_late(key, &theirs) {
+            n_exempt += 1;
+        } else {
+            found.push(format!("{about}: event {reason} is not recorded"));
         }
     }
     found.extend(ours.iter().filter_map(|event| other_message(event, recorded)));

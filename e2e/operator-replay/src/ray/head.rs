@@ -70,9 +70,10 @@ impl PlayedHead {
         self.requests.insert(line(method, &request.url, &body, has_token));
         let path = request.url.split("/api/").nth(1).unwrap_or_default();
         if request.url.ends_with("/-/healthz") {
-            return match self.settings["proxyHealthy"] == false {
-                true => response(503, "unavailable"),
-                false => response(200, "success"),
+            return if self.settings["proxyHealthy"] == false {
+                response(503, "unavailable")
+            } else {
+                response(200, "success")
             };
         }
         // It is the dashboard that is down, not the proxy.

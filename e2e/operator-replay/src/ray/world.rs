@@ -205,10 +205,13 @@ impl RayWorld {
             RayStep::Create(object) | RayStep::CreateAuthority(object) => {
                 self.create(object.clone())
             }
-            RayStep::Apply(object) => match self.objects.contains_key(&id(object)) {
-                true => self.patch(&RayTarget::of(object), object),
-                false => self.create(object.clone()),
-            },
+            RayStep::Apply(object) => {
+                if self.objects.contains_key(&id(object)) {
+                    self.patch(&RayTarget::of(object), object)
+                } else {
+                    self.create(object.clone())
+                }
+            }
             RayStep::Patch { target, patch } => self.patch(target, patch),
             RayStep::Delete(target) => {
                 self.delete(&format!("{}/{}", target.kind, target.name));

@@ -53,9 +53,10 @@ impl DetailCounts {
 
     fn count(&mut self, class: &'static str, differences: Vec<String>) {
         let count = self.counts.entry(class).or_default();
-        match differences.is_empty() {
-            true => count.same += 1,
-            false => count.different += 1,
+        if differences.is_empty() {
+            count.same += 1;
+        } else {
+            count.different += 1;
         }
         self.differences.extend(differences);
     }

@@ -89,9 +89,10 @@ async fn count_alone(
     let is_again = doubtful.len() <= AGAIN_AT_MOST;
     for (number, (case, found)) in doubtful.into_iter().enumerate() {
         // A given namespace has the objects of the first time.
-        let found = match is_again && case.namespace.is_none() {
-            true => judged(judge(clusters, case, n_judged + number).await),
-            false => found,
+        let found = if is_again && case.namespace.is_none() {
+            judged(judge(clusters, case, n_judged + number).await)
+        } else {
+            found
         };
         report.passed_alone += usize::from(!found.is_doubtful(&case.case));
         count(report, case, found);

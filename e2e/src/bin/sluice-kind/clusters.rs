@@ -108,9 +108,10 @@ impl KindClusters {
         self.ensure_up()?;
         for (place, file) in FILES.iter().enumerate() {
             let image = if place == 0 { "sluice-manager" } else { "sluice-agent" };
-            let archive = match debug {
-                true => program_image::debug_archive(&self.folder, image)?,
-                false => self.released(image)?,
+            let archive = if debug {
+                program_image::debug_archive(&self.folder, image)?
+            } else {
+                self.released(image)?
             };
             let (archive, name) = (text(archive), cluster_name(file));
             run(&self.kind, &["load", "image-archive", &archive, "--name", &name])?;
@@ -269,9 +270,10 @@ mod tests {
     /// Each image of a busybox in files of this folder and below.
     fn busyboxes(folder: &Path) -> Vec<String> {
         let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-        let found = paths.flat_map(|path| match path.is_dir() {
-            true => busyboxes(&path),
-            false => {
+        let found = paths.flat_map(|path| {
+            if path.is_dir() {
+                busyboxes(&path)
+            } else {
                 let text = std::fs::read_to_string(path).unwrap();
                 let words = text.split_whitespace().filter(|word| word.starts_with("busybox:"));
                 words.map(str::to_owned).collect()

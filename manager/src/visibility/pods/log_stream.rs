@@ -46,10 +46,7 @@ impl LogPod {
         begin: impl Future<Output = Result<ClientBody, PodsRefusal>> + Send,
     ) -> Result<ClientBody, PodsRefusal> {
         let body = begin.await?;
-        match self.is_there().await? {
-            true => Ok(body),
-            false => Err(self.reads.not_reached()),
-        }
+        if self.is_there().await? { Ok(body) } else { Err(self.reads.not_reached()) }
     }
 
     /// Whether it is still there: the same pod, and not another one of its name.

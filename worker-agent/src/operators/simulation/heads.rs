@@ -148,9 +148,10 @@ impl SimulatedHeads {
             (HeadMethod::Post, "api/jobs/") => {
                 let id = body["submission_id"].as_str().unwrap_or_default();
                 // Ray's own rule.
-                match self.submit(api, &head, id) {
-                    true => response(200, &json!({"submission_id": id})),
-                    false => response(500, &json!("Job with submission_id already exists")),
+                if self.submit(api, &head, id) {
+                    response(200, &json!({"submission_id": id}))
+                } else {
+                    response(500, &json!("Job with submission_id already exists"))
                 }
             }
             (HeadMethod::Post, path) => {

@@ -213,10 +213,7 @@ impl SharedWorld {
             // Nothing moves any more, so that the test ends.
             pending::<Infallible>().await;
         }
-        let point = match request.is_write() {
-            true => self.lock().count(request.line()),
-            false => None,
-        };
+        let point = if request.is_write() { self.lock().count(request.line()) } else { None };
         let Some(point) = point else { return Some(self.apply(&request)) };
         let applied = self.clone();
         self.fail(point, move || drop(applied.apply(&request))).await;

@@ -460,9 +460,10 @@ impl LocalCapacity {
             return;
         };
         let chain = self.chains.of(key);
-        let taken = match self.chains.clones_of(chain).last() == Some(key) {
-            true => self.nodes.taken_by(chain, inputs.scheduler.names_mut()),
-            false => Vec::new(),
+        let taken = if self.chains.clones_of(chain).last() == Some(key) {
+            self.nodes.taken_by(chain, inputs.scheduler.names_mut())
+        } else {
+            Vec::new()
         };
         inputs.fleet.set_bound(self.id, id, taken);
     }

@@ -60,9 +60,10 @@ impl CredentialExpiries {
                 conditions.retain(|one| one.r#type != about.r#type);
                 continue;
             };
-            let (reason, verb) = match expiry.expires <= at.now {
-                true => (about.expired, "expired"),
-                false => (about.expiring, "expires"),
+            let (reason, verb) = if expiry.expires <= at.now {
+                (about.expired, "expired")
+            } else {
+                (about.expiring, "expires")
             };
             let message =
                 format!("the {} of the kubeconfig {verb} at {}", about.subject, expiry.expires);

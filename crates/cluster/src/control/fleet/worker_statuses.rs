@@ -97,9 +97,10 @@ impl FleetRegistry {
             return;
         }
         let names: Vec<Box<str>> = names.map(Into::into).collect();
-        match names.is_empty() {
-            true => statuses.checks.remove(queue),
-            false => statuses.checks.insert(queue.into(), names),
+        if names.is_empty() {
+            statuses.checks.remove(queue)
+        } else {
+            statuses.checks.insert(queue.into(), names)
         };
         statuses.changes.queues.insert(queue.into());
     }

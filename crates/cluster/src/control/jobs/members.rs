@@ -89,9 +89,10 @@ impl Jobs {
     ) {
         // On a worker only copies are seen, so a set that is not seen may be there.
         let is_unknown = !self.config.creates_workloads || !self.kinds.lists(&set.kind);
-        let waiting = match is_unknown || self.jobs.get(set).is_some() {
-            true => Vec::new(),
-            false => self.waiting_members(set, managed),
+        let waiting = if is_unknown || self.jobs.get(set).is_some() {
+            Vec::new()
+        } else {
+            self.waiting_members(set, managed)
         };
         if waiting.is_empty() {
             self.absent_sets.forget(set);

@@ -33,10 +33,7 @@ impl RefusedClears {
 
     /// The job with a status without active pods; `None` if it has that already.
     pub(crate) fn with_idle_status(&self, key: &JobKey, job: &JobObject) -> Option<JobObject> {
-        match self.0.contains(key) {
-            true => job.with_idle_counts(),
-            false => job.with_idle_status(),
-        }
+        if self.0.contains(key) { job.with_idle_counts() } else { job.with_idle_status() }
     }
 
     /// Whether the status of a job that has not ended shows something of a copy, also without active pods: a condition would show a job

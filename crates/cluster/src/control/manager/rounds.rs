@@ -59,15 +59,14 @@ impl ManagerControl {
         let workload = Arc::clone(record.object());
         let flavors = AssignedFlavors::Own(self.queues.flavors());
         // What a parent shows is its variant's: the nodes and the checks of that are evaluated.
-        let (unhealthy_nodes, check_updates) = match self.core.is_parent(&workload) {
-            true => (None, Vec::new()),
-            false => {
-                let ctx = &mut self.core.ctx;
-                let topologies = &self.pods.topologies;
-                let workloads = &self.core.workloads;
-                let failed = topologies.failed_nodes((key, &workload), workloads, flavors, ctx);
-                (failed, self.provisioning.evaluate(key, &workload, flavors, ctx))
-            }
+        let (unhealthy_nodes, check_updates) = if self.core.is_parent(&workload) {
+            (None, Vec::new())
+        } else {
+            let ctx = &mut self.core.ctx;
+            let topologies = &self.pods.topologies;
+            let workloads = &self.core.workloads;
+            let failed = topologies.failed_nodes((key, &workload), workloads, flavors, ctx);
+            (failed, self.provisioning.evaluate(key, &workload, flavors, ctx))
         };
         let inputs = StatusInputs {
             variant,

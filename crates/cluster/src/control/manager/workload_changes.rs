@@ -44,9 +44,10 @@ impl ManagerControl {
         self.queues.workload_changed(change, &mut self.core.ctx.agenda);
         self.concurrent_admission.workload_changed(change, &mut self.core.ctx.agenda);
         let newest = change.after.as_ref().or(change.before.as_ref());
-        match newest.is_some_and(|workload| self.core.is_parent(workload)) {
-            true => self.numbers.forget(&change.key, &mut self.core.ctx),
-            false => self.numbers.workload_changed(change, &self.queues, &mut self.core.ctx),
+        if newest.is_some_and(|workload| self.core.is_parent(workload)) {
+            self.numbers.forget(&change.key, &mut self.core.ctx);
+        } else {
+            self.numbers.workload_changed(change, &self.queues, &mut self.core.ctx);
         }
         self.dispatching.workload_changed(change, &mut self.core);
         self.pods.workload_changed(change, &mut self.core.ctx);

@@ -232,10 +232,8 @@ impl<'a> DispatchEvaluation<'a> {
             return LocalWorkload::default();
         };
         // After a restart the nomination is unknown, and any worker may have a copy.
-        let names = match orphan.clusters.is_empty() {
-            false => orphan.clusters.clone(),
-            true => self.every_worker(),
-        };
+        let names =
+            if orphan.clusters.is_empty() { self.every_worker() } else { orphan.clusters.clone() };
         let fleet = &mut *self.fleet;
         let ids: Vec<ClusterId> = names.iter().map(|name| fleet.cluster(name)).collect();
         orphan_view((jobs, workload.jobs), ids)

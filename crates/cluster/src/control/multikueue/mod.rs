@@ -439,9 +439,10 @@ impl MultiKueueDispatch {
         let known = inputs.workloads.get(key).is_some();
         let mut absent = DispatchState::unknown(ctx.now);
         // Nothing is remembered of a Workload that does not exist.
-        let state = match known {
-            true => self.states.entry(key.clone()).or_insert(DispatchState::unknown(ctx.now)),
-            false => &mut absent,
+        let state = if known {
+            self.states.entry(key.clone()).or_insert(DispatchState::unknown(ctx.now))
+        } else {
+            &mut absent
         };
         let Self { config, workers, grants, departed, .. } = self;
         let DispatchInputs { workloads, jobs, registry, fleet, scheduler, flavors } = inputs;

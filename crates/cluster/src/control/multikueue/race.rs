@@ -132,12 +132,13 @@ impl WorkloadRace<'_> {
         };
         let (request, config) = (self.workload.request(), self.workload.multikueue_config());
         let now = engine_time(self.ctx.now);
-        match config
+        if config
             .zip(request)
             .is_some_and(|(config, request)| fleet.may_join((config, request), to, now))
         {
-            true => race.clusters.push(to),
-            false => self.fleet.end_move(id),
+            race.clusters.push(to);
+        } else {
+            self.fleet.end_move(id);
         }
         let fleet = &*self.fleet;
         race.clusters.sort_unstable_by_key(|id| fleet.name(*id));

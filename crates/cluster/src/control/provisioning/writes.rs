@@ -136,9 +136,10 @@ impl Provisioning {
                         .into_iter()
                         .for_each(|one| ctx.outbox.publish(creation(one, &key.name)));
                 }
-                match is_request {
-                    true => self.requests.observe_answer(key, &value),
-                    false => self.templates.observe_answer(key, &value),
+                if is_request {
+                    self.requests.observe_answer(key, &value)
+                } else {
+                    self.templates.observe_answer(key, &value)
                 }
             }
             // Only if nothing newer was observed: a successor of the name stays.

@@ -317,9 +317,10 @@ impl Queues {
         };
         protected.evaluate(scheduler, ctx);
         // LocalQueues may name a ClusterQueue that does not exist; their status says so.
-        let names = match marked.all {
-            true => self.cluster_queues.keys().chain(self.pointing.keys()).cloned().collect(),
-            false => marked.names,
+        let names = if marked.all {
+            self.cluster_queues.keys().chain(self.pointing.keys()).cloned().collect()
+        } else {
+            marked.names
         };
         for name in names {
             let local_queues = self.pointing.get(&name);

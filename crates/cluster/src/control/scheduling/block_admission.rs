@@ -137,10 +137,7 @@ impl Placer for GatedPlacer<'_> {
     }
 
     fn preemptible(&mut self, entry: &CycleEntry) -> Vec<Vec<WorkloadId>> {
-        match self.holds(entry) {
-            true => Vec::new(),
-            false => self.placing.preemptible(entry),
-        }
+        if self.holds(entry) { Vec::new() } else { self.placing.preemptible(entry) }
     }
 }
 

@@ -193,9 +193,12 @@ impl SchedulingCycles<'_> {
             VerdictInputs { engine: self.engine, index: self.index, fleet, workloads, not_before };
         // The engine takes the gate's refusal for a lack of cluster capacity; its message would be
         // wrong.
-        let verdict = |entry: &CycleEntry| match gated.contains(&entry.workload) {
-            true => Verdict::Wait(pending_message(not_before)),
-            false => inputs.verdict(entry, refusals.get(&entry.workload).map(Vec::as_slice)),
+        let verdict = |entry: &CycleEntry| {
+            if gated.contains(&entry.workload) {
+                Verdict::Wait(pending_message(not_before))
+            } else {
+                inputs.verdict(entry, refusals.get(&entry.workload).map(Vec::as_slice))
+            }
         };
         entries.iter().map(|entry| (entry.workload, verdict(entry))).collect()
     }

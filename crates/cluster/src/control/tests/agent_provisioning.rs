@@ -329,9 +329,10 @@ fn ends_at(number: usize, taken: bool, (provided, answered): (bool, bool)) -> bo
     ended |= scene.settle_until(end.filter(|_| answered));
     scene.restart(settings(&config()));
     assert_eq!((scene.creates(REQUEST), scene.creates(TEMPLATE)), (1, 1), "at {number}");
-    match provided {
-        true => assert!(scene.worker.is_started("train"), "at {number}"),
-        false => scene.expect_refused("the autoscaler provides no nodes: so"),
+    if provided {
+        assert!(scene.worker.is_started("train"), "at {number}");
+    } else {
+        scene.expect_refused("the autoscaler provides no nodes: so");
     }
     ended
 }

@@ -89,9 +89,10 @@ fn deleted(control: &mut ManagerControl, step: &Decisions, name: &str) {
 
 /// The nominated clusters of a step, `null` if it nominates none.
 fn nominated(step: &Decisions) -> Value {
-    match orders(step).iter().any(|one| one == "hub reserve") {
-        true => body(step, "hub")["status"]["nominatedClusterNames"].clone(),
-        false => Value::Null,
+    if orders(step).iter().any(|one| one == "hub reserve") {
+        body(step, "hub")["status"]["nominatedClusterNames"].clone()
+    } else {
+        Value::Null
     }
 }
 

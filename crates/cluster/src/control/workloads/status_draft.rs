@@ -367,9 +367,10 @@ impl<'a> StatusDraft<'a> {
             // 6).
             if transitions.releases() {
                 let for_good = !inputs.requeues_pods && is_of_single_pod(self.workload);
-                let release = match for_good {
-                    true => status::quota_released_without_requeue,
-                    false => status::quota_released,
+                let release = if for_good {
+                    status::quota_released_without_requeue
+                } else {
+                    status::quota_released
                 };
                 self.apply(release(self.status.clone(), self.at()), Purpose::Release);
             }

@@ -616,9 +616,10 @@ impl DispatchSimulation {
             return;
         }
         let (nominated, now) = (self.usable_clusters(), Time(self.now));
-        self.state(lost, |stated| match nominated.is_empty() {
-            true => release(stated),
-            false => {
+        self.state(lost, |stated| {
+            if nominated.is_empty() {
+                release(stated);
+            } else {
                 stated.hub.nominated_at = now;
                 stated.hub.nominated_clusters = nominated;
             }

@@ -245,9 +245,10 @@ fn check_agreement(group: &str, one: &Pod, pods: &[&Pod]) -> Result<(), ComposeE
         return Ok(());
     };
     let (group, first, second) = (group.to_owned(), name(one), name(other));
-    Err(match other_queue(other) {
-        true => ComposeError::Queues { group, first, second },
-        false => ComposeError::Totals { group, first, second },
+    Err(if other_queue(other) {
+        ComposeError::Queues { group, first, second }
+    } else {
+        ComposeError::Totals { group, first, second }
     })
 }
 

@@ -11,15 +11,14 @@ fn ray(wrapped: bool, suspend: bool) -> JobObject {
     });
     let spec = json!({ "headGroupSpec": { "template": template }, "workerGroupSpecs": [group] });
     let cluster = json!({ "apiVersion": "ray.io/v1", "kind": "RayCluster", "spec": spec });
-    let (kind, mut object) = match wrapped {
-        true => {
-            let components = json!([{ "template": cluster }]);
-            (
-                ("workload.codeflare.dev/v1beta2", "AppWrapper"),
-                json!({ "spec": { "components": components } }),
-            )
-        }
-        false => (("ray.io/v1", "RayCluster"), json!({ "spec": spec })),
+    let (kind, mut object) = if wrapped {
+        let components = json!([{ "template": cluster }]);
+        (
+            ("workload.codeflare.dev/v1beta2", "AppWrapper"),
+            json!({ "spec": { "components": components } }),
+        )
+    } else {
+        (("ray.io/v1", "RayCluster"), json!({ "spec": spec }))
     };
     object["spec"]["suspend"] = json!(suspend);
     let labels = json!({ "kueue.x-k8s.io/queue-name": "lq" });

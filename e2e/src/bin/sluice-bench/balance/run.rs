@@ -107,9 +107,10 @@ async fn submit(
         run_seconds: job.run_s,
         pods: job.pods,
         requests: json!({"cpu": gpus.to_string(), "nvidia.com/gpu": gpus.to_string()}),
-        labels: match declared {
-            true => json!({"kueue.x-k8s.io/max-exec-time-seconds": longest}),
-            false => json!({}),
+        labels: if declared {
+            json!({"kueue.x-k8s.io/max-exec-time-seconds": longest})
+        } else {
+            json!({})
         },
     };
     let now = Instant::now();

@@ -39,10 +39,8 @@ impl SampleCluster<'_> {
                 }],
             }})
         };
-        let labels = match self.is_queued {
-            true => json!({"kueue.x-k8s.io/queue-name": NAME}),
-            false => json!({}),
-        };
+        let labels =
+            if self.is_queued { json!({"kueue.x-k8s.io/queue-name": NAME}) } else { json!({}) };
         json!({
             "apiVersion": "ray.io/v1", "kind": "RayCluster",
             "metadata": {"name": self.name, "labels": labels},

@@ -120,9 +120,10 @@ fn libraries(program: &Path, root: &Path) -> Result<Vec<String>> {
 /// Where a loader finds a library.
 fn place(library: &str) -> String {
     let name = library.rsplit('/').next().unwrap_or(library);
-    match name.starts_with("ld-linux") {
-        true => format!("lib64/{name}"),
-        false => format!("lib/x86_64-linux-gnu/{name}"),
+    if name.starts_with("ld-linux") {
+        format!("lib64/{name}")
+    } else {
+        format!("lib/x86_64-linux-gnu/{name}")
     }
 }
 
