@@ -2,30 +2,18 @@
 
 use std::future::Future;
 
-use crate::requests::RequestFailure;
-
 /// Attempts at one change.
 const ATTEMPTS: usize = 5;
 
-/// A failure of a change.
-pub(crate) trait ConflictFailure {
-    /// Whether the object was changed between read and write.
-    fn is_conflict(&self) -> bool;
-}
-
-impl ConflictFailure for RequestFailure {
-    fn is_conflict(&self) -> bool {
-        self.is_conflict()
-    }
-}
-
-/// Makes a change, and makes it again after a conflict: `change` reads the object each time. The last conflict is the failure.
-pub(crate) async fn retry_conflicts<T, F: ConflictFailure, C: Future<Output = Result<T, F>>>(
+/// Makes a change, and makes it again after a conflict: `change` reads the object each time. `is_conflict` says whether the object was
+/// changed between read and write. The last conflict is the failure.
+pub(crate) async fn retry_conflicts<T, F, C: Future<Output = Result<T, F>>>(
     mut change: impl FnMut() -> C,
+    is_conflict: impl Fn(&F) -> bool,
 ) -> Result<T, F> {
     for _ in 1..ATTEMPTS {
         match change().await {
-            Err(failure) if failure.is_conflict() => {}
+            Err(failure) if is_conflict(&failure) => {}
             outcome => return outcome,
         }
     }
@@ -38,20 +26,15 @@ mod tests {
 
     struct FailedChange(bool);
 
-    impl ConflictFailure for FailedChange {
-        fn is_conflict(&self) -> bool {
-            self.0
-        }
-    }
-
     /// What a change ends with that is answered with these outcomes in turn, then well, and the attempts that were made.
     async fn attempts(refusals: &[bool]) -> (bool, usize) {
         let mut n = 0;
-        let ended = retry_conflicts(|| {
+        let change = || {
             n += 1;
             let refused = refusals.get(n - 1).map(|conflict| FailedChange(*conflict));
             async move { refused.map_or(Ok(()), Err) }
-        });
+        };
+        let ended = retry_conflicts(change, |failed| failed.0);
         let ended = ended.await;
         (ended.is_ok(), n)
     }

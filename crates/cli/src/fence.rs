@@ -19,6 +19,7 @@ use kube::{
 use serde_json::json;
 
 use crate::{
+    amounts::counted,
     command_exit::CommandExit,
     drain::holds_work_on,
     requests::{RequestFailure, find as find_object, list_all},
@@ -42,7 +43,7 @@ pub enum FenceFailure {
     /// The consequences were not accepted.
     #[error(
         "nothing is confirmed without --yes. Power {cluster} off, or cut it off from what its work writes to, and see that none of its pods runs. \
-         If one still runs, {} will run twice", work_of(*.workloads)
+         If one still runs, {} will run twice", counted(*.workloads, "Workload")
     )]
     NotAccepted {
         /// The worker.
@@ -61,13 +62,6 @@ impl FenceFailure {
                 CommandExit::Refused
             }
         }
-    }
-}
-
-fn work_of(workloads: usize) -> String {
-    match workloads {
-        1 => "1 Workload".to_owned(),
-        many => format!("{many} Workloads"),
     }
 }
 
@@ -138,7 +132,7 @@ pub async fn confirm(client: &Client, loss: &ConfirmableLoss) -> Result<String, 
     Ok(format!(
         "{name}: confirmed that nothing of session {} runs there; {} under ExactlyOnce may start elsewhere",
         loss.session,
-        work_of(loss.workloads)
+        counted(loss.workloads, "Workload")
     ))
 }
 

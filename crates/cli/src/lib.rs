@@ -15,7 +15,8 @@
 //! | [`access`], [`requests`] | kubeconfigs and clients; requests with errors that name their object |
 //! | [`present_job`] | whether the job of an Event is still there |
 //! | [`output`], [`table`], [`amounts`] | formats, tables, ages and quantities as text |
-//! | `identity`, `conflicts`, `stdout` | which cluster a registration is about; changes that are made again; failed writes of the output |
+//! | `identity`, `made_by` | which cluster a registration is about; the mark of objects that a command has made |
+//! | `conflicts`, `stdout` | changes that are made again; failed writes of the output |
 //!
 //! Invariant: no output contains a token, a key or a kubeconfig.
 
@@ -34,6 +35,7 @@ pub mod identity;
 pub mod join;
 pub mod leave;
 pub mod logs;
+mod made_by;
 pub mod output;
 pub mod present_job;
 pub mod requests;

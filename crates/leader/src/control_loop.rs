@@ -116,20 +116,6 @@ impl MeasurementSink for Unmeasured {
 /// An answer on its way back.
 type Answered = (Ticket, WriteOutcome);
 
-/// Why the loop wakes.
-enum Wakeup<I> {
-    /// The process stops, or every sender of inputs is gone.
-    Stop,
-    /// Objects have changed.
-    Inputs(Vec<QueuedInput<I>>),
-    /// A write has an answer. More may have come since.
-    Answer(Answered),
-    /// The state is to be logged.
-    Dump,
-    /// The time that the last decision asked for has come.
-    Timer,
-}
-
 /// Runs until `stop`, or until every sender of inputs is gone.
 pub async fn run<C>(control: C, mut inputs: InputQueues<C::Input>, io: ControlIo, stop: Stop)
 where
@@ -141,24 +127,20 @@ where
     let mut turns = ControlTurns { control, io, answers, clock: Reading::now() };
     let mut wake: Option<Timestamp> = None;
     loop {
-        let wakeup = tokio::select! {
-            () = stop.cancelled() => Wakeup::Stop,
-            Some(answer) = answered.recv() => Wakeup::Answer(answer),
+        let (batch, first) = tokio::select! {
+            () = stop.cancelled() => return,
+            Some(answer) = answered.recv() => (Vec::new(), Some(answer)),
             batch = inputs.next_batch() => {
-                if batch.is_empty() { Wakeup::Stop } else { Wakeup::Inputs(batch) }
+                if batch.is_empty() {
+                    return;
+                }
+                (batch, None)
             }
-            () = requested(&mut dumps) => Wakeup::Dump,
-            () = until(wake) => Wakeup::Timer,
-        };
-        let (batch, first) = match wakeup {
-            Wakeup::Stop => return,
-            Wakeup::Dump => {
+            () = requested(&mut dumps) => {
                 turns.dump();
                 continue;
             }
-            Wakeup::Inputs(batch) => (batch, None),
-            Wakeup::Answer(answer) => (Vec::new(), Some(answer)),
-            Wakeup::Timer => (Vec::new(), None),
+            () = until(wake) => (Vec::new(), None),
         };
         let more = std::iter::from_fn(|| answered.try_recv().ok());
         wake = turns.take(batch, first.into_iter().chain(more));

@@ -1,11 +1,13 @@
 //! What follows from a kubeconfig that was not loaded. Pure.
 
+use cluster::control::Connection;
 use crds::names::reasons::BAD_KUBE_CONFIG;
 
 use crate::{
     cluster_profile::credential_plugin::PluginFailure,
     kubeconfig_refused::{KubeconfigRefused, not_loaded},
     load_kubeconfig::NotLoaded,
+    retry::lost,
 };
 
 /// What follows, beside another attempt.
@@ -13,13 +15,8 @@ use crate::{
 pub(super) enum FailedLoad {
     /// Nor is the former kubeconfig in use any more: the connection ends.
     Refuse(KubeconfigRefused),
-    /// The worker has no connection, for this reason.
-    Report {
-        /// The reason of the condition.
-        reason: &'static str,
-        /// Its message.
-        message: String,
-    },
+    /// The worker has no connection, as this says.
+    Report(Connection),
     /// The worker has no connection, and the condition says when the next attempt is made.
     ReportAttempt(PluginFailure),
     /// A connection that works stays.
@@ -32,9 +29,7 @@ pub(super) fn failed_load(failure: NotLoaded, is_connected: bool) -> FailedLoad 
     match failure {
         NotLoaded::Refused(refused) => FailedLoad::Refuse(refused),
         NotLoaded::Later(_) | NotLoaded::Plugin(_) if is_connected => FailedLoad::Keep,
-        NotLoaded::Later(cause) => {
-            FailedLoad::Report { reason: BAD_KUBE_CONFIG, message: not_loaded(&cause) }
-        }
+        NotLoaded::Later(cause) => FailedLoad::Report(lost(BAD_KUBE_CONFIG, not_loaded(&cause))),
         NotLoaded::Plugin(failure) => FailedLoad::ReportAttempt(failure),
     }
 }
@@ -58,10 +53,12 @@ mod tests {
         let plugin = || NotLoaded::Plugin(PluginFailure::NoTerminal { name: "gke".to_owned() });
         assert!(matches!(failed_load(later(), true), FailedLoad::Keep));
         assert!(matches!(failed_load(plugin(), true), FailedLoad::Keep));
-        let FailedLoad::Report { reason, message } = failed_load(later(), false) else {
+        let FailedLoad::Report(link) = failed_load(later(), false) else {
             panic!("it is reported");
         };
+        let Connection { active, reason, message } = link;
         assert_eq!((reason, message.contains("no answer")), (BAD_KUBE_CONFIG, true));
+        assert!(!active);
         assert!(matches!(failed_load(plugin(), false), FailedLoad::ReportAttempt(_)));
     }
 }

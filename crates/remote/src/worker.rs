@@ -229,9 +229,7 @@ impl WorkerLoop {
                         self.goal = WorkerGoal::Load(location.clone(), fingerprint, None);
                         self.refuse(&refused).await;
                     }
-                    FailedLoad::Report { reason, message } => {
-                        self.report(lost(reason, message)).await;
-                    }
+                    FailedLoad::Report(link) => self.report(link).await,
                     FailedLoad::ReportAttempt(failure) => {
                         let cause = failure.to_string();
                         self.report(self.attempts.status(&cause, pause, Timestamp::now())).await;
@@ -299,20 +297,20 @@ impl WorkerLoop {
                 endpoint.fresh = false;
                 jitter::shortened(timing.probe_every)
             }
-            // The server responds, so this is no failed attempt, and the claim is repeated at the
-            // rate of probes.
-            Err(error) if error.refusal_reason().is_some() => {
-                self.attempts.reset();
-                let link = self.loss(&error, timing.probe_every);
-                self.lose(link).await;
-                timing.probe_every
-            }
             Err(error) => {
-                let pause = self.next_attempt();
-                // The credential may have been revoked: the next attempt asks for another one.
-                if let Some(renewal) = &mut self.renewal {
-                    renewal.due = Some(Timestamp::now());
-                }
+                let pause = if error.refusal_reason().is_some() {
+                    // The server responds, so this is no failed attempt, and the claim is repeated at the
+                    // rate of probes.
+                    self.attempts.reset();
+                    timing.probe_every
+                } else {
+                    let pause = self.next_attempt();
+                    // The credential may have been revoked: the next attempt asks for another one.
+                    if let Some(renewal) = &mut self.renewal {
+                        renewal.due = Some(Timestamp::now());
+                    }
+                    pause
+                };
                 let link = self.loss(&error, pause);
                 self.lose(link).await;
                 pause

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::{DrainOrder, PolicyChange, PolicyObject, holds_work_on, plan, window};
-use crate::conflicts::{ConflictFailure, retry_conflicts};
+use crate::conflicts::retry_conflicts;
 use crate::requests::{RequestFailure, find, list_all};
 use crate::{amounts::counted, command_exit::CommandExit};
 
@@ -101,13 +101,8 @@ pub async fn order(
     cluster: &str,
     order: DrainOrder,
 ) -> Result<Vec<String>, DrainFailure> {
-    retry_conflicts(|| change_policies(client, cluster, order)).await
-}
-
-impl ConflictFailure for DrainFailure {
-    fn is_conflict(&self) -> bool {
-        matches!(self, Self::Request(failure) if failure.is_conflict())
-    }
+    let is_conflict = |failure: &DrainFailure| matches!(failure, DrainFailure::Request(failure) if failure.is_conflict());
+    retry_conflicts(|| change_policies(client, cluster, order), is_conflict).await
 }
 
 async fn change_policies(

@@ -3,14 +3,14 @@
 //! Entries are changed as JSON, so that fields without a type here stay.
 
 use crds::{
-    names::{SLUICECTL, annotations::POLICY, labels::MANAGED_BY},
+    names::annotations::POLICY,
     v1alpha1::DispatchPolicy,
     v1beta2::{MultiKueueCluster, MultiKueueConfig},
 };
 use serde_json::{Map, Value, json};
 
 use super::{DrainFailure, DrainOrder};
-use crate::clusters::serves;
+use crate::{clusters::serves, made_by::is_made_by_sluicectl};
 
 /// A policy with the JSON of its spec.
 #[derive(Clone, Debug, PartialEq)]
@@ -76,8 +76,7 @@ impl PolicyObject {
 
     /// Whether a drain has made the policy.
     fn is_made_for_drains(&self) -> bool {
-        let labels = self.policy.metadata.labels.as_ref();
-        labels.and_then(|all| all.get(MANAGED_BY)).is_some_and(|tool| tool == SLUICECTL)
+        is_made_by_sluicectl(&self.policy.metadata)
     }
 
     /// Whether the policy says what a configuration without a policy gets, apart from clusters.
@@ -212,6 +211,8 @@ fn without_drain(clusters: &[Value], name: &str) -> Vec<Value> {
 
 #[cfg(test)]
 mod tests {
+    use crds::names::{SLUICECTL, labels::MANAGED_BY};
+
     use super::*;
 
     fn read<K: serde::de::DeserializeOwned>(object: Value) -> K {

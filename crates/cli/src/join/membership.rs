@@ -1,7 +1,7 @@
 //! The entry of a worker in a MultiKueueConfig.
 
 use crds::{
-    names::{SLUICECTL, annotations::JOINED_CONFIGS, labels::MANAGED_BY},
+    names::annotations::JOINED_CONFIGS,
     v1beta2::{MultiKueueCluster, MultiKueueConfig},
 };
 use kube::{
@@ -13,6 +13,7 @@ use serde_json::json;
 use super::{JoinFailure, OtherHub, apply::ensure, hub_objects};
 use crate::{
     conflicts::retry_conflicts,
+    made_by::is_made_by_sluicectl,
     requests::{RequestFailure, find},
 };
 
@@ -33,7 +34,8 @@ pub(super) async fn add_member(
     config: &str,
     cluster: &str,
 ) -> Result<String, JoinFailure> {
-    match retry_conflicts(|| extend_config(client, config, cluster)).await? {
+    let extend = || extend_config(client, config, cluster);
+    match retry_conflicts(extend, RequestFailure::is_conflict).await? {
         Some(line) => Ok(line),
         None => ensure(client, &hub_objects::config(config, cluster), OtherHub::Refuse).await,
     }
@@ -77,9 +79,7 @@ pub fn without_member(config: &MultiKueueConfig, cluster: &str) -> MemberRemoval
         return MemberRemoval::NotListed;
     }
     let left: Vec<String> = listed.iter().filter(|one| *one != cluster).cloned().collect();
-    let labels = config.metadata.labels.as_ref();
-    let joined = labels.and_then(|all| all.get(MANAGED_BY)).is_some_and(|tool| tool == SLUICECTL);
-    match (left.is_empty(), joined) {
+    match (left.is_empty(), is_made_by_sluicectl(&config.metadata)) {
         (false, _) => MemberRemoval::Keep(left),
         (true, true) => MemberRemoval::Delete,
         (true, false) => MemberRemoval::Last,
@@ -106,6 +106,8 @@ pub async fn set_members(
 
 #[cfg(test)]
 mod tests {
+    use crds::names::{SLUICECTL, labels::MANAGED_BY};
+
     use super::*;
 
     fn config(clusters: &[&str], joined: bool) -> MultiKueueConfig {

@@ -38,7 +38,7 @@ pub use endpoint::{EndpointRefused, JoinEndpoint};
 pub use installation::{HubInstallation, InstallationFailure};
 pub use membership::{MemberRemoval, joined_configs, set_members, without_member};
 pub use ownership::{OtherHub, OwnershipConflict, is_joined};
-pub use registration::{cluster_uid, dry_run, join};
+pub use registration::{dry_run, join};
 
 use crate::{command_exit::CommandExit, output::RenderFailure, requests::RequestFailure};
 

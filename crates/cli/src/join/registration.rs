@@ -185,7 +185,7 @@ fn base64(bytes: &[u8]) -> String {
 ///
 /// # Errors
 /// If it cannot be read.
-pub async fn cluster_uid(client: &Client) -> Result<String, JoinFailure> {
+async fn cluster_uid(client: &Client) -> Result<String, JoinFailure> {
     let uid = requests::cluster_uid(client).await?;
     uid.ok_or_else(|| JoinFailure::NoObject { object: "Namespace kube-system".to_owned() })
 }

@@ -21,7 +21,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::{
     LeaveFailure, LeaveRequest, RemainingWork,
-    plan::{FoundRegistration, LeavePlan, LeaveStep, plan, was_joined},
+    plan::{FoundRegistration, LeavePlan, LeaveStep, plan},
     removal::{remove_from_worker, remove_joined},
     secret::{SecretRemoval, secret_name, secret_removal},
 };
@@ -30,10 +30,8 @@ use crate::{
     conflicts::retry_conflicts,
     drain::{self, DrainFailure, DrainOrder, work_on},
     identity::{self, IdentityConflict},
-    join::{
-        HubInstallation, JoinFailure, MemberRemoval, cluster_uid, joined_configs, set_members,
-        without_member,
-    },
+    join::{HubInstallation, MemberRemoval, joined_configs, set_members, without_member},
+    made_by::is_made_by_sluicectl,
     requests::{self, RequestFailure, find, list, list_all},
 };
 
@@ -119,7 +117,7 @@ impl EndingRegistration<'_> {
                 until_no_copies(hub, &worker.client, request).await?;
             }
             (LeaveStep::RemoveFromWorker, Some(worker)) => {
-                let uid = cluster_uid(hub).await.map_err(without_join)?;
+                let uid = cluster_uid(hub, "the manager cluster").await?;
                 for line in remove_from_worker(&worker.client, &uid).await? {
                     report(&format!("worker: {line}"));
                 }
@@ -132,8 +130,7 @@ impl EndingRegistration<'_> {
 
 /// With the kubeconfig of another worker the command would remove the rights there.
 async fn check_worker(hub: &Client, worker: &Client, name: &str) -> Result<(), LeaveFailure> {
-    let found = requests::cluster_uid(worker).await?;
-    let found = found.ok_or_else(|| LeaveFailure::NoIdentity(format!("the worker of {name}")))?;
+    let found = cluster_uid(worker, &format!("the worker of {name}")).await?;
     let clusters: Vec<MultiKueueCluster> = list_all(hub).await?;
     match identity::conflict(&clusters, name, &found) {
         None => Ok(()),
@@ -152,12 +149,10 @@ fn object(api_version: &str, kind: &str, namespace: Option<&str>, name: &str) ->
     object
 }
 
-/// The identity of the manager cluster is read as by `join`.
-fn without_join(failure: JoinFailure) -> LeaveFailure {
-    match failure {
-        JoinFailure::Request(failure) => failure.into(),
-        _ => LeaveFailure::NoIdentity("the manager cluster".to_owned()),
-    }
+/// The uid of `kube-system`, which identifies a cluster.
+async fn cluster_uid(client: &Client, cluster: &str) -> Result<String, LeaveFailure> {
+    let uid = requests::cluster_uid(client).await?;
+    uid.ok_or_else(|| LeaveFailure::NoIdentity(cluster.to_owned()))
 }
 
 async fn remove(
@@ -186,7 +181,7 @@ async fn joined_secrets(
             let secret = secret_name(&request.name, found, &[]);
             let one = secrets.get_metadata_opt(&secret).await;
             let one = one.map_err(RequestFailure::of("get", format!("Secret {secret}")))?;
-            Ok(one.map(|one| one.metadata).filter(was_joined).into_iter().collect())
+            Ok(one.map(|one| one.metadata).filter(is_made_by_sluicectl).into_iter().collect())
         }
         listed => Ok(listed?.items.into_iter().map(|one| one.metadata).collect()),
     }
@@ -265,7 +260,8 @@ async fn remove_memberships(
     report: &(dyn Fn(&str) + Sync),
 ) -> Result<(), LeaveFailure> {
     for config in configs {
-        let removed = retry_conflicts(|| remove_membership(client, config, name)).await?;
+        let remove = || remove_membership(client, config, name);
+        let removed = retry_conflicts(remove, RequestFailure::is_conflict).await?;
         removed.iter().for_each(|line| report(&format!("hub: {line}")));
     }
     Ok(())

@@ -2,16 +2,14 @@
 //!
 //! What a MultiKueueCluster or a mark of a Secret says is gone with it; so everything is read before the first step.
 
-use crds::{
-    names::{SLUICECTL, labels::MANAGED_BY},
-    v1beta2::MultiKueueCluster,
-};
+use crds::v1beta2::MultiKueueCluster;
 use kube::api::ObjectMeta;
 
 use super::{
     LeaveFailure, RemainingWork,
     secret::{needs_mark, secret_name, secret_removal},
 };
+use crate::made_by::is_made_by_sluicectl;
 
 /// A registration as the command finds it.
 pub(super) struct FoundRegistration<'a> {
@@ -72,7 +70,7 @@ pub(super) fn plan(
     let removal = secret_removal(name, &secret, all);
     let mut steps = Vec::new();
     match cluster {
-        Some(cluster) if !was_joined(&cluster.metadata) => {
+        Some(cluster) if !is_made_by_sluicectl(&cluster.metadata) => {
             return Err(LeaveFailure::NotJoined(name.to_owned()));
         }
         Some(_) => {
@@ -98,14 +96,9 @@ pub(super) fn plan(
     Ok(LeavePlan { secret, steps })
 }
 
-/// Whether `join` made an object.
-pub(super) fn was_joined(object: &ObjectMeta) -> bool {
-    let labels = object.labels.as_ref();
-    labels.and_then(|all| all.get(MANAGED_BY)).is_some_and(|tool| tool == SLUICECTL)
-}
-
 #[cfg(test)]
 mod tests {
+    use crds::names::{SLUICECTL, labels::MANAGED_BY};
     use serde_json::json;
 
     use super::{LeaveStep::*, *};

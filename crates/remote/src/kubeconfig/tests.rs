@@ -258,9 +258,7 @@ fn an_incomplete_or_malformed_kubeconfig_is_refused() {
 
 /// A kubeconfig in which the user is this YAML.
 fn with_user(user: &str) -> String {
-    let mut config = with(USER, json!("HERE")).to_string();
-    config = config.replace("\"HERE\"", &format!("{{{user}}}"));
-    config
+    with(USER, json!("HERE")).to_string().replace("\"HERE\"", &format!("{{{user}}}"))
 }
 
 #[test]
