@@ -1,6 +1,6 @@
 //! Answers to writes of copies, and what they say about the copy and its worker.
 
-use ::jobs::remote_objects;
+use ::jobs::{Kind, remote_objects};
 use crds::{
     meta::annotation,
     names::{annotations::LEASE_STAMP, gates::MULTI_KUEUE, reasons::NAME_TAKEN},
@@ -56,7 +56,7 @@ pub(super) struct CopyAnswer<'a> {
     pub(super) sent: Option<&'a SentCopies>,
 }
 
-impl CopyAnswer<'_> {
+impl<'a> CopyAnswer<'a> {
     /// Records the answer. Does nothing if no Workload waits for it.
     pub(super) fn record(
         mut self,
@@ -82,15 +82,14 @@ impl CopyAnswer<'_> {
             WriteOutcome::Done(value) => {
                 self.count_dispatch(workload, inputs.workloads, ctx);
                 let object = Some(&value).filter(|object| !object.is_status());
-                // The clone of an earlier slice goes once no job names it.
-                ctx.agenda.workloads(self.copy_written(object, inputs.jobs));
-                match ticket.purpose {
-                    Purpose::ResizeCopy => self.size_kept(workload, inputs, ctx),
-                    Purpose::OpenCloneGate => self.gate_kept(workload, object, ctx),
-                    Purpose::Priority => self.priority_kept(workload, object, ctx),
-                    Purpose::Stamp => self.stamp_kept(workload, object, ctx),
-                    Purpose::CloneCreate => self.clone_changed(workload, object, inputs, ctx.now),
-                    _ => {}
+                if let Subject::Job(kind) = &ticket.target.subject {
+                    // The clone of an earlier slice goes once no job names it.
+                    ctx.agenda.workloads(self.job_written(kind, object, inputs.jobs));
+                } else if let Some(clone) = object.and_then(decode) {
+                    self.clone_written(workload, clone, inputs, ctx);
+                }
+                if ticket.purpose == Purpose::ResizeCopy {
+                    self.size_kept(workload, inputs, ctx);
                 }
             }
             WriteOutcome::Gone if !ticket.purpose.is_create() => {
@@ -139,22 +138,30 @@ impl CopyAnswer<'_> {
         }
     }
 
-    /// Records the object that a write was answered with. Returns the Workloads that a change of a job concerns.
-    fn copy_written(&mut self, object: Option<&ApiObject>, jobs: &Jobs) -> Vec<Key> {
-        let (worker, key) = (&mut *self.worker, &self.ticket.target.key);
-        match &self.ticket.target.subject {
-            Subject::Job(kind) => {
-                let job = JobKey::new(kind, key);
-                worker
-                    .jobs
-                    .observe_answer(&job, object.and_then(|object| decode_job(kind, object)));
-                worker.job_observed(&job, jobs)
-            }
-            _ => {
-                worker.clones.observe_answer(key, object.and_then(decode));
-                Vec::new()
-            }
+    /// Records the job that a write was answered with. Returns the Workloads that its change concerns.
+    fn job_written(&mut self, kind: &Kind, object: Option<&ApiObject>, jobs: &Jobs) -> Vec<Key> {
+        let job = JobKey::new(kind, &self.ticket.target.key);
+        let answer = object.and_then(|object| decode_job(kind, object));
+        self.worker.jobs.observe_answer(&job, answer);
+        self.worker.job_observed(&job, jobs)
+    }
+
+    /// Records the clone that a write was answered with, and whether its worker has kept a former value.
+    fn clone_written(
+        &mut self,
+        workload: &Key,
+        clone: Workload,
+        inputs: &DispatchInputs<'_>,
+        ctx: &mut Context,
+    ) {
+        match self.ticket.purpose {
+            Purpose::OpenCloneGate => self.gate_kept(workload, &clone, ctx),
+            Purpose::Priority => self.priority_kept(workload, &clone, ctx),
+            Purpose::Stamp => self.stamp_kept(workload, &clone, ctx),
+            Purpose::CloneCreate => self.clone_changed(workload, &clone, inputs, ctx.now),
+            _ => {}
         }
+        self.worker.clones.observe_answer(&self.ticket.target.key, Some(clone));
     }
 
     /// Records what a read of one name found. Without an object the copy is gone, unless a newer version of it was observed.
@@ -166,10 +173,14 @@ impl CopyAnswer<'_> {
             Subject::Job(kind) => worker.jobs.get(&JobKey::new(kind, key)).map(|one| one.version()),
             _ => worker.clones.get(key).map(|one| one.version()),
         };
-        match listed_object(list) {
-            Some(object) => self.copy_written(Some(&object), jobs),
-            None if known.is_none_or(|known| Some(known) <= read_at) => self.copy_gone(jobs),
-            None => Vec::new(),
+        match (listed_object(list), &self.ticket.target.subject) {
+            (Some(object), Subject::Job(kind)) => self.job_written(kind, Some(&object), jobs),
+            (Some(object), _) => {
+                self.worker.clones.observe_answer(key, decode(&object));
+                Vec::new()
+            }
+            (None, _) if known.is_none_or(|known| Some(known) <= read_at) => self.copy_gone(jobs),
+            (None, _) => Vec::new(),
         }
     }
 
@@ -191,7 +202,7 @@ impl CopyAnswer<'_> {
 
     /// Records a refused priority, which says nothing about the work.
     fn priority_refused(&mut self, workload: &Key, message: &str, ctx: &mut Context) {
-        let Some(written) = self.sent.and_then(|sent| sent.sent_change(&self.object())) else {
+        let Some(written) = self.sent_change() else {
             return;
         };
         tracing::warn!(cluster = self.cluster, %workload, message, "the priority was refused");
@@ -201,21 +212,16 @@ impl CopyAnswer<'_> {
     }
 
     /// A clone that keeps its priority would get it again and again.
-    fn priority_kept(&mut self, workload: &Key, answer: Option<&ApiObject>, ctx: &mut Context) {
-        let clone: Option<Workload> = answer.and_then(decode);
-        let written = self.sent.and_then(|sent| sent.sent_change(&self.object()));
-        if clone.is_some_and(|clone| written != Some(&priority_fields(&clone.spec))) {
+    fn priority_kept(&mut self, workload: &Key, clone: &Workload, ctx: &mut Context) {
+        if self.sent_change() != Some(&priority_fields(&clone.spec)) {
             self.priority_refused(workload, KEPT, ctx);
         }
     }
 
     /// The agent admits no clone without the stamp of this leader, so the worker does not take the Workload.
-    fn stamp_kept(&mut self, workload: &Key, answer: Option<&ApiObject>, ctx: &mut Context) {
-        let Some(clone) = answer.and_then(decode::<Workload>) else {
-            return;
-        };
+    fn stamp_kept(&mut self, workload: &Key, clone: &Workload, ctx: &mut Context) {
         // Sent before the quota was given back, or for an earlier Workload of the name, it says nothing about this dispatch.
-        let Some(written) = self.sent.and_then(|sent| sent.sent_change(&self.object())) else {
+        let Some(written) = self.sent_change() else {
             return;
         };
         if written.as_str() == annotation(&clone.metadata, LEASE_STAMP) {
@@ -234,22 +240,19 @@ impl CopyAnswer<'_> {
         message: &str,
         (inputs, ctx): (&DispatchInputs<'_>, &mut Context),
     ) {
-        let object = self.object();
-        let pushed = self.sent.and_then(|sent| sent.sent_change(&object)).cloned();
-        let (Some(record), Some(fields)) = (inputs.workloads.get(workload), pushed) else {
+        let (Some(record), Some(fields)) = (inputs.workloads.get(workload), self.sent_change())
+        else {
             return;
         };
         ctx.outbox.publish(refused_event(record.object(), self.cluster, message));
-        let until = self.worker.refused.sizes.refuse(workload.clone(), fields, ctx.now);
+        let until = self.worker.refused.sizes.refuse(workload.clone(), fields.clone(), ctx.now);
         ctx.agenda.at(until, self.ticket.waiter.clone());
     }
 
     /// A worker may take a write and keep the former value, as a webhook or a schema there does. Written again it would be kept again.
     fn size_kept(&mut self, workload: &Key, inputs: &DispatchInputs<'_>, ctx: &mut Context) {
-        let object = self.object();
-        let pushed = self.sent.and_then(|sent| sent.sent_change(&object));
         let wanted = self.wanted_size(workload, inputs, ctx.now);
-        if wanted.is_some() && wanted.as_ref() == pushed {
+        if wanted.is_some() && wanted.as_ref() == self.sent_change() {
             self.size_refused(workload, KEPT, (inputs, ctx));
         }
     }
@@ -271,9 +274,8 @@ impl CopyAnswer<'_> {
     }
 
     /// A gate that was opened and is closed would be opened again and again.
-    fn gate_kept(&mut self, workload: &Key, answer: Option<&ApiObject>, ctx: &mut Context) {
-        let clone: Option<Workload> = answer.and_then(decode);
-        if clone.is_some_and(|clone| clone.status.open_gate(MULTI_KUEUE).is_none()) {
+    fn gate_kept(&mut self, workload: &Key, clone: &Workload, ctx: &mut Context) {
+        if clone.status.open_gate(MULTI_KUEUE).is_none() {
             self.opening_refused(workload, KEPT, ctx);
         }
     }
@@ -282,7 +284,7 @@ impl CopyAnswer<'_> {
     fn clone_changed(
         &mut self,
         workload: &Key,
-        answer: Option<&ApiObject>,
+        clone: &Workload,
         inputs: &DispatchInputs<'_>,
         now: Timestamp,
     ) {
@@ -293,8 +295,7 @@ impl CopyAnswer<'_> {
             self.sent.is_some_and(|sent| sent.is_clone_of(self.worker.id, generation))
         };
         let expected = record.filter(is_present).and_then(|hub| expected_spec(hub));
-        let clone: Option<Workload> = answer.and_then(decode);
-        if clone.zip(expected).is_some_and(|(clone, expected)| !same_spec(&clone, &expected)) {
+        if expected.is_some_and(|expected| !same_spec(clone, &expected)) {
             self.refuse(workload, (CHANGED.to_owned(), RefusedScope::Shape), now);
         }
     }
@@ -329,6 +330,11 @@ impl CopyAnswer<'_> {
         };
         let refusal = CopyRefusal { epoch, message, scope };
         self.worker.refused.refuse_copy(workload.clone(), refusal, now);
+    }
+
+    /// The change that the write has sent.
+    fn sent_change(&self) -> Option<&'a Value> {
+        self.sent?.sent_change(&self.object())
     }
 
     /// What the write was about.
