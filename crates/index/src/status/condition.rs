@@ -43,7 +43,7 @@ pub fn set(
 
 /// Sets a true condition to false and keeps its message as `Previously: ...`.
 pub(super) fn reset(conditions: &mut Vec<Condition>, r#type: &str, reason: &str, at: StatusStamp) {
-    let Some(old) = find(conditions, r#type).filter(|one| one.status == "True") else {
+    let Some(old) = find_true(conditions, r#type) else {
         return;
     };
     let message = format!("Previously: {}", old.message);

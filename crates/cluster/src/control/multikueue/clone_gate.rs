@@ -1,7 +1,7 @@
 //! The preemption gate of a clone, as the state machine sees it.
 
 use crds::{
-    meta::{Condition, find},
+    meta::{Condition, find_true},
     names::{conditions::BLOCKED_ON_PREEMPTION_GATES, gates::MULTI_KUEUE},
     v1beta2::Workload,
 };
@@ -27,8 +27,7 @@ pub(super) fn clone_gate(
         let since = open.last_transition_time.as_ref().map(|time| engine_time(time.0));
         return CloneGate::Open { since: since.unwrap_or_default() };
     }
-    let blocked = find(&status.conditions, BLOCKED_ON_PREEMPTION_GATES);
-    let blocked = blocked.filter(|one| one.status == "True");
+    let blocked = find_true(&status.conditions, BLOCKED_ON_PREEMPTION_GATES);
     let since = |one: &Condition| one.transitioned_at().map(engine_time).unwrap_or_default();
     CloneGate::Closed { blocked_since: blocked.map(since) }
 }

@@ -17,7 +17,10 @@ use crds::{
 };
 use dispatch::{CopyStamp, ListedCopy};
 use engine::ids::ClusterId;
-use index::{AddedNames, OversizedReport, status::find};
+use index::{
+    AddedNames, OversizedReport,
+    status::{find, find_true},
+};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use runtime::watch::{Change, Key};
@@ -272,8 +275,7 @@ impl Worker {
 
     /// The condition of a clone that is evicted.
     pub(super) fn eviction(&self, key: &Key) -> Option<&Condition> {
-        let conditions = &self.clones.get(key)?.object().status.conditions;
-        find(conditions, EVICTED).filter(|one| one.status == "True")
+        find_true(&self.clones.get(key)?.object().status.conditions, EVICTED)
     }
 
     /// Whether pods of a Workload fail to start here, as its clone shows it; unknown without a clone.
@@ -281,8 +283,7 @@ impl Worker {
         let Some(clone) = self.clones.get(key) else {
             return PodStarts::Unknown;
         };
-        let conditions = &clone.object().status.conditions;
-        let failing = find(conditions, PODS_FAILING).filter(|one| one.status == "True");
+        let failing = find_true(&clone.object().status.conditions, PODS_FAILING);
         // Another agent may give reasons that are unknown here.
         let failure = failing.and_then(|one| {
             StartFailure::of(&one.reason, &format!("{}: {}", self.name(), one.message))

@@ -12,7 +12,7 @@ use crds::{
 };
 use index::{
     WorkloadLabelRules,
-    status::{find, queued_at},
+    status::{find, find_true, queued_at},
 };
 use jiff::Timestamp;
 
@@ -101,8 +101,7 @@ impl WorkloadTransition<'_> {
             before.iter().find(same).map_or(0, |other| other.count)
         };
         let counted = counts(self.after).into_iter().find(|one| one.count > known(one))?;
-        let ready = find(&self.before.status.conditions, PODS_READY);
-        let ready = ready.filter(|one| one.status == "True");
+        let ready = find_true(&self.before.status.conditions, PODS_READY);
         let ready_since = ready.and_then(Condition::transitioned_at);
         Some(Measurement::Evicted {
             labels: self.labels(self.before),

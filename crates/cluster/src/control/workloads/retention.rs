@@ -8,7 +8,7 @@ use crds::{
     names::{conditions::FINISHED, reasons, reporters},
     v1beta2::Workload,
 };
-use index::status::find;
+use index::status::find_true;
 use jiff::Timestamp;
 use runtime::events::{EventRecord, EventType, Regarding};
 
@@ -16,8 +16,8 @@ use crate::control::outbox::after;
 
 /// When a Workload is deleted; `None` while it is not finished, or for ever without a retention.
 pub(super) fn expires_at(workload: &Workload, retention: Option<Duration>) -> Option<Timestamp> {
-    let finished = find(&workload.status.conditions, FINISHED);
-    let since = finished.filter(|one| one.status == "True").and_then(Condition::transitioned_at)?;
+    let finished = find_true(&workload.status.conditions, FINISHED);
+    let since = finished.and_then(Condition::transitioned_at)?;
     Some(after(since, retention?))
 }
 
