@@ -13,11 +13,11 @@ use crate::AssignedWorkload;
 use crate::node_packing::{NewNodes, PackedNodes};
 use crate::policy::{PlacementPolicy, PlacementStrategy};
 
-/// A fraction between zero and one.
+/// A fraction between zero and one, or such a fraction times the weight of its cluster.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FreeShare {
-    left: i64,
-    of: i64,
+    left: i128,
+    of: i128,
 }
 
 impl FreeShare {
@@ -26,7 +26,7 @@ impl FreeShare {
 
     /// The share of new nodes that are left.
     pub(crate) fn of_new_nodes(nodes: NewNodes) -> Self {
-        Self { left: nodes.left, of: nodes.of }
+        Self { left: nodes.left.into(), of: nodes.of.into() }
     }
 
     /// Free share of the scarcest requested resource after the placement. A Workload without requests leaves
@@ -36,7 +36,8 @@ impl FreeShare {
             let (free, size) = (nodes.free(resource), nodes.total_allocatable(resource));
             // Reused capacity of an ended Workload is not free yet, so the difference may be
             // negative.
-            Self { left: free.saturating_sub(amount.0).max(0), of: size.max(1) }
+            let left = free.saturating_sub(amount.0).max(0);
+            Self { left: left.into(), of: size.max(1).into() }
         });
         shares.min().unwrap_or(Self::ALL)
     }
@@ -47,24 +48,22 @@ impl FreeShare {
     }
 
     /// Counts it as often as the weight of the cluster says.
-    fn weighted(self, weight: i32) -> WeightedShare {
+    fn weighted(self, weight: i32) -> Self {
         // The product of two of them has to fit.
         let shift = if self.of >= LARGE_SIZE { 11 } else { 0 };
-        let part = |amount: i64| i128::from(amount >> shift);
         let weight = i128::from(weight.clamp(0, MAX_WEIGHT));
-        WeightedShare { amount: part(self.left) * weight, of: part(self.of) }
+        Self { left: (self.left >> shift) * weight, of: self.of >> shift }
     }
 
     /// Whether it is so many percent or more.
     pub(crate) fn is_at_least(self, percent: u8) -> bool {
-        i128::from(self.left) * 100 >= i128::from(percent) * i128::from(self.of)
+        self.left * 100 >= i128::from(percent) * self.of
     }
 }
 
 impl Ord for FreeShare {
     fn cmp(&self, other: &Self) -> Ordering {
-        let cross = |left: i64, of: i64| i128::from(left) * i128::from(of);
-        cross(self.left, other.of).cmp(&cross(other.left, self.of))
+        (self.left * other.of).cmp(&(other.left * self.of))
     }
 }
 
@@ -86,34 +85,7 @@ impl Eq for FreeShare {}
 const MAX_WEIGHT: i32 = 1000;
 
 /// A size above which two weighted shares are compared with eleven bits less.
-const LARGE_SIZE: i64 = 1 << 52;
-
-/// A share times the weight of its cluster.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct WeightedShare {
-    amount: i128,
-    of: i128,
-}
-
-impl Ord for WeightedShare {
-    fn cmp(&self, other: &Self) -> Ordering {
-        (self.amount * other.of).cmp(&(other.amount * self.of))
-    }
-}
-
-impl PartialOrd for WeightedShare {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for WeightedShare {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for WeightedShare {}
+const LARGE_SIZE: i128 = 1 << 52;
 
 /// Rank of a candidate. Candidates with equal rank keep the order of the configuration.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -133,8 +105,8 @@ pub(crate) struct ClusterRank {
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ClusterScore {
     Ordered,
-    Spread(Reverse<i64>, WeightedShare, i32),
-    BinPack(Reverse<i64>, WeightedShare, i32),
+    Spread(Reverse<i64>, FreeShare, i32),
+    BinPack(Reverse<i64>, FreeShare, i32),
 }
 
 impl ClusterScore {

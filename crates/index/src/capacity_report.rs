@@ -46,11 +46,11 @@ pub fn capacity_report(
     added: &mut AddedNames,
     capacity: &ClusterCapacity,
 ) -> Result<CapacityReport, OversizedReport> {
-    check_size(capacity)?;
+    let label_keys = capacity.spec.all_label_keys();
+    check_size(capacity, label_keys.len())?;
     let mut names = ReportNames { names, added };
     let status = &capacity.status;
-    let mut label_keys: Vec<Box<str>> =
-        capacity.spec.all_label_keys().iter().map(|key| key.as_str().into()).collect();
+    let mut label_keys: Vec<Box<str>> = label_keys.into_iter().map(Into::into).collect();
     // Equal reports must compare equal, whatever the order of their lists.
     label_keys.sort_unstable();
     let mut kinds: Vec<JobGvk> = status.kinds.iter().map(job_gvk).collect();
@@ -72,7 +72,7 @@ pub fn capacity_report(
 }
 
 /// Compares the lists of a report with their limits.
-fn check_size(capacity: &ClusterCapacity) -> Result<(), OversizedReport> {
+fn check_size(capacity: &ClusterCapacity, n_label_keys: usize) -> Result<(), OversizedReport> {
     let status = &capacity.status;
     let classes = status.node_classes.iter();
     let shapes = status.elastic.iter().map(|one| &one.node_shape);
@@ -89,7 +89,7 @@ fn check_size(capacity: &ClusterCapacity) -> Result<(), OversizedReport> {
         ("node classes", status.node_classes.len(), MAX_ENTRIES),
         ("kinds of new nodes", status.elastic.len(), MAX_ENTRIES),
         ("quotas", status.flavors.len(), MAX_FLAVORS),
-        ("label keys", capacity.spec.all_label_keys().len(), MAX_LABEL_KEYS),
+        ("label keys", n_label_keys, MAX_LABEL_KEYS),
         ("labels of one node class", labels.max().unwrap_or(0), MAX_LABEL_KEYS),
         ("taints of one node class", taints.max().unwrap_or(0), MAX_ENTRIES),
         ("resources", resources.len(), MAX_RESOURCES),
