@@ -5,9 +5,9 @@ use jiff::ToSpan;
 
 use super::{
     dispatched::{
-        connect, copies, dispatching, done, east, hub_job, hub_workload, name, nominated, running,
+        connect, copies, dispatching, done, east, hub_job, hub_workload, name, nominated, on_east,
+        running,
     },
-    orphan_cleanup::on_east,
     *,
 };
 

@@ -101,12 +101,18 @@ fn an_opening_in_flight_delays_that_of_another_clone() {
     assert_eq!(orders(&control.decide(NOW)), [""; 0]);
 }
 
-#[test]
-fn an_opening_whose_outcome_is_unknown_delays_that_of_another_clone() {
+/// The opening on `west` has ended without an answer. By the clock of its worker the clone on `east` waits for longer.
+fn unanswered() -> ManagerControl {
     let (mut control, _) = dispatched_to_both(ORCHESTRATED);
     let ticket = opening(&control.decide(NOW), "west");
     control.answered(&ticket, WriteOutcome::Unknown("connection reset".to_owned()), NOW);
     shows(&mut control, "east", gated("62", 60, None));
+    control
+}
+
+#[test]
+fn an_opening_whose_outcome_is_unknown_delays_that_of_another_clone() {
+    let mut control = unanswered();
     assert_eq!(orders(&control.decide(NOW)), [""; 0]);
     // The request may be lost: it is repeated. It was not.
     let later = NOW + 2.seconds();
@@ -119,10 +125,7 @@ fn an_opening_whose_outcome_is_unknown_delays_that_of_another_clone() {
 
 #[test]
 fn a_clone_of_which_the_watch_shows_that_its_gate_stayed_closed_delays_no_other() {
-    let (mut control, _) = dispatched_to_both(ORCHESTRATED);
-    let ticket = opening(&control.decide(NOW), "west");
-    control.answered(&ticket, WriteOutcome::Unknown("connection reset".to_owned()), NOW);
-    shows(&mut control, "east", gated("62", 60, None));
+    let mut control = unanswered();
     shows(&mut control, "west", gated("72", 10, None));
     opening(&control.decide(NOW), "east");
 }

@@ -122,6 +122,11 @@ pub(super) fn orders(step: &Decisions) -> Vec<String> {
     words.filter(|one| !queues(one) && !protects(one)).collect()
 }
 
+/// What is ordered of the worker.
+pub(super) fn on_east(step: &Decisions) -> Vec<String> {
+    orders(step).into_iter().filter(|order| order.starts_with("east")).collect()
+}
+
 /// The order for this purpose is done, and the object is this now.
 pub(super) fn done(
     control: &mut ManagerControl,
@@ -313,11 +318,6 @@ fn a_late_deletion_of_an_earlier_copy_does_not_hide_the_one_that_was_created() {
     assert_eq!(on_east(&step), ["east settle"], "a read decides, and nothing is created again");
 }
 
-/// What is ordered of the worker.
-fn on_east(step: &Decisions) -> Vec<String> {
-    orders(step).into_iter().filter(|order| order.starts_with("east")).collect()
-}
-
 #[test]
 fn a_404_to_a_write_removes_the_workload() {
     let mut control = dispatching(&hub_job("20", false, &running()), &[hub_workload()]);
@@ -413,20 +413,29 @@ fn an_orphaned_job_is_restored_to_its_template() {
     assert!(!control.core.jobs.remembers_any(), "it has stopped");
 }
 
-#[test]
-fn a_changed_priority_is_written_to_the_clone_and_running_work_stays() {
+/// The hub's Workload with this priority.
+pub(super) fn with_priority(version: &str, priority: i32) -> ManagerInput {
+    let mut raised = hub_workload();
+    raised["metadata"]["resourceVersion"] = json!(version);
+    raised["spec"]["priority"] = json!(priority);
+    ManagerInput::Workload(Change::Apply(shared(raised)))
+}
+
+/// The priority of a Workload that runs on `east` was raised to 100. Returns what is written for it.
+pub(super) fn priority_raised() -> (ManagerControl, Decisions) {
     let mut control = dispatching(&hub_job("20", false, &running()), &[hub_workload()]);
     let (clone, copy) = copies();
     connect(&mut control, vec![clone], vec![copy]);
     control.decide(NOW);
-    let mut raised = hub_workload();
-    raised["metadata"]["resourceVersion"] = json!("70");
-    raised["spec"]["priority"] = json!(100);
-    control.observe(ManagerInput::Workload(Change::Apply(shared(raised))), NOW);
+    control.observe(with_priority("70", 100), NOW);
     let step = control.decide(NOW);
-    let on_east: Vec<String> =
-        orders(&step).into_iter().filter(|order| order.starts_with("east")).collect();
-    assert_eq!(on_east, ["east priority"]);
+    (control, step)
+}
+
+#[test]
+fn a_changed_priority_is_written_to_the_clone_and_running_work_stays() {
+    let (mut control, step) = priority_raised();
+    assert_eq!(on_east(&step), ["east priority"]);
     let order = step.orders.iter().find(|order| order.ticket.purpose == Purpose::Priority);
     let order = order.expect("a push");
     let body: Value = serde_json::from_slice(order.write.request().body()).expect("JSON");
@@ -485,9 +494,6 @@ fn a_process_that_observes_a_workload_late_removes_no_newer_copy() {
     clone["metadata"]["annotations"]["sluice.dev/epoch"] = json!("2");
     copy["metadata"]["annotations"]["sluice.dev/epoch"] = json!("2");
     connect(&mut control, vec![clone], vec![copy]);
-    let on_east = |step: &Decisions| -> Vec<String> {
-        orders(step).into_iter().filter(|order| order.starts_with("east")).collect()
-    };
     assert_eq!(on_east(&control.decide(NOW)), [""; 0], "the leader before raised the epoch");
     let mut raised = hub_workload();
     raised["metadata"]["resourceVersion"] = json!("80");

@@ -5,9 +5,9 @@ use k8s_openapi::api::coordination::v1::Lease;
 
 use super::{
     dispatched::{
-        copies, dispatching_lists, done, east, hub_job, hub_workload, linked, name, orders, running,
+        copies, dispatching_lists, done, east, hub_job, hub_workload, linked, name, on_east,
+        orders, running,
     },
-    orphan_cleanup::on_east,
     *,
 };
 

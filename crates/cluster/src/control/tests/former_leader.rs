@@ -1,9 +1,8 @@
 //! A leader with a watch that lags behind what the former leader has written.
 
 use super::{
-    dispatched::{connect, dispatching, done, hub_job, hub_workload, orders},
+    dispatched::{connect, dispatching, done, hub_job, hub_workload, on_east, orders},
     incarnation::leads_since,
-    orphan_cleanup::on_east,
     *,
 };
 

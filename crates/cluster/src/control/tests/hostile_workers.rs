@@ -3,18 +3,22 @@
 use jiff::ToSpan;
 
 use super::{
-    dispatched::{connect, dispatching, done, east, hub_job, linked, nominated, orders, running},
+    dispatched::{
+        connect, dispatching, done, east, hub_job, linked, nominated, on_east, orders, running,
+    },
     incarnation::stamped,
-    orphan_cleanup::{asks, confirm, on_east},
+    orphan_cleanup::{asks, confirm},
     *,
 };
 use crate::control::measurement::{Measurement, WorkerMeasurement};
 
-/// The message of the check that a step writes.
-fn check_message(step: &Decisions) -> Option<String> {
+/// The message of the check that a step writes. The check stays pending.
+pub(super) fn check_message(step: &Decisions) -> Option<String> {
     let order = step.orders.iter().find(|one| one.ticket.purpose == Purpose::Dispatched)?;
     let body: Value = serde_json::from_slice(order.write.request().body()).expect("JSON");
-    Some(body["status"]["admissionChecks"][0]["message"].as_str()?.to_owned())
+    let check = &body["status"]["admissionChecks"][0];
+    assert_eq!(check["state"], "Pending");
+    Some(check["message"].as_str().expect("a message").to_owned())
 }
 
 /// A manager of a Workload that is nominated for `east`, which has copies with this epoch.

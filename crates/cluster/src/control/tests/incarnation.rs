@@ -6,10 +6,10 @@ use k8s_openapi::api::core::v1::ConfigMap;
 
 use super::{
     dispatched::{
-        connect, copies, dispatching, dispatching_lists, done, hub_job, hub_workload, name, orders,
-        running,
+        connect, copies, dispatching, dispatching_lists, done, hub_job, hub_workload, name,
+        on_east, orders, running,
     },
-    orphan_cleanup::{asks, confirm, on_east},
+    orphan_cleanup::{asks, confirm},
     *,
 };
 

@@ -4,10 +4,9 @@ use jiff::ToSpan;
 
 use super::{
     dispatched::{
-        connect, copies, dispatching, done, east, hub_job, hub_workload, name, nominated, orders,
-        running,
+        connect, copies, dispatching, done, east, hub_job, hub_workload, name, nominated, on_east,
+        orders, running,
     },
-    orphan_cleanup::on_east,
     *,
 };
 

@@ -6,9 +6,8 @@ use super::{
     cluster::json_merge,
     dispatched::{
         connect, copies, dispatching, dispatching_lists, done, east, hub_job, hub_workload, name,
-        nominated, orders, running,
+        nominated, on_east, orders, running,
     },
-    orphan_cleanup::on_east,
     timers::Reevaluation,
     workloads_of_groups::verifying_role_requests,
     *,

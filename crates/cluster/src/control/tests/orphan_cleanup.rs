@@ -4,7 +4,7 @@ use jiff::ToSpan;
 
 use super::{
     dispatched::{
-        connect, copies, dispatching, dispatching_lists, done, east, hub_job, hub_workload, orders,
+        connect, copies, dispatching, dispatching_lists, done, east, hub_job, hub_workload, on_east,
     },
     *,
 };
@@ -33,11 +33,6 @@ fn with_many(n: usize) -> ManagerControl {
     let mut control = dispatching(&waiting(), &on_hub);
     connect(&mut control, clones, vec![]);
     control
-}
-
-/// What is ordered of the worker.
-pub(super) fn on_east(step: &Decisions) -> Vec<String> {
-    orders(step).into_iter().filter(|one| one.starts_with("east")).collect()
 }
 
 /// Whether a person is asked about what the worker has.

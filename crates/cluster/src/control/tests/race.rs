@@ -420,52 +420,6 @@ fn hazard_1_a_worker_that_hangs_delays_no_other() {
     assert_eq!(orders(&control.decide(NOW)), ["east clone-create"]);
 }
 
-/// The clone on a worker that waits there for this reason.
-fn clone_that_waits(version: &str, message: &str) -> Value {
-    let mut waiting = clone(version, false);
-    waiting["status"]["conditions"] = json!([{
-        "type": "QuotaReserved", "status": "False", "reason": "Pending", "message": message,
-        "lastTransitionTime": "2026-01-01T00:00:00Z",
-    }]);
-    waiting
-}
-
-#[test]
-fn hazard_12_the_check_says_why_each_worker_has_not_admitted_its_clone() {
-    let mut control = manager();
-    ["east", "west"].into_iter().for_each(|name| connect(&mut control, name));
-    let step = control.decide(NOW);
-    dispatched::done(&mut control, &step, "reserve", reserved("50", &["east", "west"]), NOW);
-    control.decide(NOW);
-    let long = "e".repeat(9000);
-    let waits = |control: &mut ManagerControl, name: &str, version: &str, message: &str| {
-        let change = Change::Apply(shared(clone_that_waits(version, message)));
-        worker(control, name, WorkerInput::Workload(change));
-    };
-    waits(&mut control, "east", "60", "no quota for cpu");
-    waits(&mut control, "west", "61", &long);
-    let shown = |step: &Decisions| {
-        let order = step.orders.iter().find(|one| one.ticket.purpose == Purpose::Dispatched)?;
-        let body: Value = serde_json::from_slice(order.write.request().body()).expect("JSON");
-        let check = &body["status"]["admissionChecks"][0];
-        assert_eq!(check["state"], "Pending");
-        Some(check["message"].as_str()?.to_owned())
-    };
-    assert_eq!(shown(&control.decide(NOW + 9.seconds())), None, "it may be admitted soon");
-    let step = control.decide(NOW + 10.seconds());
-    let message = shown(&step).expect("a message");
-    let begin = "Not admitted yet by worker clusters: \"east\": no quota for cpu; \"west\": eee";
-    assert!(message.starts_with(begin) && message.len() < 400, "{message}");
-    let mut written = reserved("70", &["east", "west"]);
-    written["status"]["admissionChecks"][0]["message"] = json!(message);
-    dispatched::done(&mut control, &step, "dispatched", written, NOW);
-    // A queue that says something else in every cycle.
-    waits(&mut control, "east", "62", "no quota for memory");
-    assert_eq!(shown(&control.decide(NOW + 39.seconds())), None);
-    let message = shown(&control.decide(NOW + 40.seconds())).expect("the next message");
-    assert!(message.contains("\"east\": no quota for memory; "), "{message}");
-}
-
 #[test]
 fn hazard_2_nothing_is_read_on_the_path_of_a_dispatch() {
     let mut control = manager();

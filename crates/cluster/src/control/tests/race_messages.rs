@@ -3,6 +3,7 @@
 use jiff::ToSpan;
 
 use super::{
+    hostile_workers::check_message,
     race::{clone, connect, manager_of, reserved, worker},
     *,
 };
@@ -50,15 +51,29 @@ impl ShownCheck {
     fn written(&mut self, second: i64) -> Option<String> {
         let now = NOW + second.seconds();
         let step = self.control.decide(now);
-        let order = step.orders.iter().find(|one| one.ticket.purpose == Purpose::Dispatched)?;
-        let body: Value = serde_json::from_slice(order.write.request().body()).expect("JSON");
-        let message = body["status"]["admissionChecks"][0]["message"].as_str().expect("a message");
+        let message = check_message(&step)?;
         let mut shown = reserved(&self.next_version(), &["east", "west"]);
         shown["status"]["admissionChecks"][0]["message"] = json!(message);
-        self.control.answered(&order.ticket, WriteOutcome::done(shown.clone()), now);
+        dispatched::done(&mut self.control, &step, "dispatched", shown.clone(), now);
         self.control.observe(ManagerInput::Workload(Change::Apply(shared(shown))), now);
-        Some(message.to_owned())
+        Some(message)
     }
+}
+
+#[test]
+fn hazard_12_the_check_says_why_each_worker_has_not_admitted_its_clone() {
+    let mut check = ShownCheck::new();
+    check.waits("east", Some("no quota for cpu"));
+    check.waits("west", Some(&"e".repeat(9000)));
+    assert_eq!(check.written(9), None, "it may be admitted soon");
+    let message = check.written(10).expect("a message");
+    let begin = "Not admitted yet by worker clusters: \"east\": no quota for cpu; \"west\": eee";
+    assert!(message.starts_with(begin) && message.len() < 400, "{message}");
+    // A queue that says something else in every cycle.
+    check.waits("east", Some("no quota for memory"));
+    assert_eq!(check.written(39), None);
+    let message = check.written(40).expect("the next message");
+    assert!(message.contains("\"east\": no quota for memory; "), "{message}");
 }
 
 #[test]

@@ -3,9 +3,11 @@
 use jiff::ToSpan;
 
 use super::{
-    dispatched::{connect, copies, dispatching, east, hub_job, hub_workload, name, orders},
+    dispatched::{
+        connect, copies, dispatching, east, hub_job, hub_workload, name, on_east, orders,
+    },
     incarnation::stamped,
-    orphan_cleanup::{asks, on_east},
+    orphan_cleanup::asks,
     *,
 };
 
