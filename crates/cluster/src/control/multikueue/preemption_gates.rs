@@ -44,8 +44,8 @@ pub(super) fn open_preemption_gate(
         let target = one.target(Subject::Workload, key);
         writes.may_be_applied(&target, Purpose::OpenCloneGate) && has_turn(workload, one, ctx.now)
     };
-    let mut workers = workload.workers.iter().map(|(_, one)| one);
-    let worker = workers.find(may_be_open).unwrap_or(worker);
+    let repeated = workload.workers.concerned(key, writes).map(|(_, one)| one).find(may_be_open);
+    let worker = repeated.unwrap_or(worker);
     if let Some(clone) = worker.clones.get(key) {
         let status = clone.object().status.clone();
         let generation = clone.object().metadata.generation.unwrap_or_default();

@@ -61,20 +61,27 @@ pub(super) fn waiting_message(
 fn message(workload: EvaluatedWorkload<'_>, fleet: &Fleet, hub: &LocalWorkload) -> Option<String> {
     let nominated = hub.nominated_clusters.iter();
     let workers = nominated.filter_map(|cluster| workload.worker(*cluster, fleet));
-    let reasons: Vec<String> = workers.filter_map(|worker| reason(workload, worker)).collect();
+    let reasons = workers.filter_map(|worker| Some((worker, reason(workload, worker)?)));
+    let reasons: Vec<(&Worker, &str)> = reasons.collect();
     let n_more = reasons.len().saturating_sub(MAX_NAMED);
     let more = if n_more > 0 { format!("; and {n_more} more") } else { String::new() };
-    let named = reasons.get(..MAX_NAMED).unwrap_or(&reasons).join("; ");
-    (!reasons.is_empty()).then(|| format!("{BEGIN}{named}{more}"))
+    let named = reasons.iter().take(MAX_NAMED);
+    let named: Vec<String> = named.map(|(worker, reason)| entry(worker, reason)).collect();
+    (!named.is_empty()).then(|| format!("{BEGIN}{}{more}", named.join("; ")))
 }
 
 /// What the clone on a worker says.
-fn reason(workload: EvaluatedWorkload<'_>, worker: &Worker) -> Option<String> {
+fn reason<'w>(workload: EvaluatedWorkload<'_>, worker: &'w Worker) -> Option<&'w str> {
     let clone = worker.clones.get(workload.key)?.object();
     let reserved = find(&clone.status.conditions, QUOTA_RESERVED);
-    let message = &reserved.filter(|one| one.status == "False" && !one.message.is_empty())?.message;
+    let waits = reserved.filter(|one| one.status == "False" && !one.message.is_empty())?;
+    Some(&waits.message)
+}
+
+/// The part of the message about one worker.
+fn entry(worker: &Worker, message: &str) -> String {
     let cut = message.floor_char_boundary(MAX_REASON);
     let text = message.get(..cut).unwrap_or_default();
     let more = if cut < message.len() { "..." } else { "" };
-    Some(format!("\"{}\": {text}{more}", worker.name()))
+    format!("\"{}\": {text}{more}", worker.name())
 }

@@ -153,10 +153,10 @@ impl WorkerClusters {
     }
 
     /// Workers that have, or may get, anything of a Workload, in the order of names.
-    pub(super) fn concerned<'a>(
+    pub(super) fn concerned<'a: 'w, 'w>(
         &'a self,
         key: &Key,
-        writes: &'a Writes,
+        writes: &'w Writes,
     ) -> impl Iterator<Item = (&'a Box<str>, &'a Worker)> {
         let holders = self.holders.get(key).into_iter().flatten().map(|name| &**name);
         let names: BTreeSet<&str> = holders.chain(writes.may_have_clone(key)).collect();
