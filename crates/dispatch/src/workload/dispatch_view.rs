@@ -50,7 +50,7 @@ impl<'a> DispatchView<'a> {
     }
 
     /// Time at which a cluster that was not reached since `since` counts as lost.
-    pub(super) fn lost_at(&self, since: Time) -> Time {
+    fn lost_at(&self, since: Time) -> Time {
         Time(since.0.saturating_add(self.settings.worker_lost_timeout))
     }
 

@@ -167,9 +167,9 @@ impl<'a> DispatchEvaluation<'a> {
         let ends = recorded.is_some_and(RemoteCopy::awaits_end);
         let since = lasting_since(&mut self.state.end_awaited_since, ends, now);
         hub.end_awaited_since = since.map(engine_time);
-        hub.newer_copy_until = self.newer_copy_until(hub, copies);
         let epochs = copies.iter().filter_map(|copy| copy.newest_believed_epoch(hub.epoch));
         let highest = epochs.max().unwrap_or(0);
+        hub.newer_copy_until = self.newer_copy_until(highest > hub.epoch);
         self.state.highest_epoch = self.state.highest_epoch.max(highest);
     }
 
@@ -201,9 +201,7 @@ impl<'a> DispatchEvaluation<'a> {
     }
 
     /// Until when a copy of a higher epoch may be that of a Workload which this process observes late.
-    fn newer_copy_until(&mut self, hub: &LocalWorkload, copies: &[RemoteCopy]) -> Option<Time> {
-        let is_newer = |copy: &RemoteCopy| copy.newest_believed_epoch(hub.epoch) > Some(hub.epoch);
-        let newer = copies.iter().any(is_newer);
+    fn newer_copy_until(&mut self, newer: bool) -> Option<Time> {
         let known = self.workload.record().is_some();
         self.state.newer_copy_until(newer && known, self.ctx.now).map(engine_time)
     }

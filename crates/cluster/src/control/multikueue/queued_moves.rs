@@ -187,15 +187,12 @@ impl WorkloadRace<'_> {
                 self.fleet.end_move(id);
                 // Of one that is not reached nothing is known.
                 if copy.connection == RemoteConnection::Connected {
-                    self.exclude(to, hub.epoch, why);
+                    let (workload, now) = (self.workload, self.ctx.now);
+                    let mut clusters = RefusedClusters { workload, fleet: self.fleet, now };
+                    clusters.exclude_for_epoch(to, hub.epoch, why);
                 }
             }
         }
-    }
-
-    fn exclude(&mut self, cluster: ClusterId, epoch: u64, why: Box<str>) {
-        let (workload, now) = (self.workload, self.ctx.now);
-        RefusedClusters { workload, fleet: self.fleet, now }.exclude_for_epoch(cluster, epoch, why);
     }
 
     /// Reports a move once. Returns when it was decided; that is forgotten when the nomination was not answered.

@@ -108,7 +108,7 @@ impl RefusedClusters<'_> {
             let refusal = worker.refused.copy(key, epoch).map(|one| one.message.as_str());
             let silent = || nominated.contains(&worker.name()).then_some(why);
             if let Some(why) = refusal.or_else(silent) {
-                self.exclude_for(worker.id, worker.refused_scope(key, epoch), why.into());
+                self.exclude_for_epoch(worker.id, epoch, why.into());
             }
         }
     }

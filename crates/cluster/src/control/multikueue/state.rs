@@ -74,7 +74,7 @@ impl DispatchState {
     }
 
     /// Of a Workload that gets or gives back quota now.
-    pub(super) fn fresh(now: Timestamp) -> Self {
+    fn fresh(now: Timestamp) -> Self {
         Self {
             start_awaited_since: None,
             end_awaited_since: None,
@@ -95,14 +95,18 @@ impl DispatchState {
 
     /// Of the same Workload, which gets or gives back quota now.
     pub(super) fn restarted(&mut self, now: Timestamp) {
-        let lost_copies = std::mem::take(&mut self.lost_copies);
-        *self = Self { lost_copies, ..Self::fresh(now) };
+        self.keep_only_losses(Self::fresh(now));
     }
 
     /// Of the same Workload, with copies that a former leader may have created.
     pub(super) fn doubted(&mut self, now: Timestamp) {
+        self.keep_only_losses(Self::unknown(now));
+    }
+
+    /// Becomes another state, with the count of lost copies.
+    fn keep_only_losses(&mut self, next: Self) {
         let lost_copies = std::mem::take(&mut self.lost_copies);
-        *self = Self { lost_copies, ..Self::unknown(now) };
+        *self = Self { lost_copies, ..next };
     }
 
     /// Until when a copy of a higher epoch may be that of a Workload which is observed late. `newer` says whether there is one.
