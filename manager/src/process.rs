@@ -196,16 +196,15 @@ impl MetricsServer {
             return Ok(());
         };
         let router = metrics::router(Arc::new(registry));
-        let server = match self.certificate {
-            _ if !self.tls => Server::plain(router),
-            certificate => {
-                let tls = match certificate {
-                    Some(directory) => metrics_tls(directory, settings, stop, tasks)?,
-                    None => shared,
-                };
-                let router = if self.authentication { guarded(router, client) } else { router };
-                Server::tls(router, tls)
-            }
+        let server = if self.tls {
+            let tls = match self.certificate {
+                Some(directory) => metrics_tls(directory, settings, stop, tasks)?,
+                None => shared,
+            };
+            let router = if self.authentication { guarded(router, client) } else { router };
+            Server::tls(router, tls)
+        } else {
+            Server::plain(router)
         };
         let listener = listen::bind("metrics", &host, port).await?;
         tasks.spawn(server.run(listener, stop.clone()));
