@@ -28,7 +28,7 @@ pub struct PodSetRule {
     /// A key of the map `within`. The pod set is there if the map has it, and the other pointers start at its value.
     #[serde(default)]
     pub entry: Option<String>,
-    /// The map has no keys but entries of pod sets. A job with another one has no Workload.
+    /// The map has no keys but entries of pod sets: one rule of the map says it for all. A job with another key has no Workload.
     #[serde(default)]
     pub no_other_keys: bool,
     /// Name of the pod set.
