@@ -24,6 +24,7 @@ use crds::{
 };
 
 pub(crate) use self::reclaimable_pods::clamped_reclaimable_pods;
+pub(crate) use self::steps::name;
 pub(crate) use self::workload_keys::{follow as follow_keys, update_gates as follow_gates};
 pub use self::{
     pods_ready::pods_ready,
@@ -118,10 +119,8 @@ pub fn reconcile<J: GenericJob + Clone>(
     let Some(workload) = workload else {
         return without_workload(job, &others, context);
     };
-    let mut steps: Vec<ReconcileStep<J>> = others
-        .iter()
-        .map(|other| ReconcileStep::Workload { name: name(other), write: WorkloadStep::Delete })
-        .collect();
+    let mut steps: Vec<ReconcileStep<J>> =
+        others.iter().map(|other| WorkloadStep::Delete.of(other)).collect();
     steps.extend(with_workload(job, workload, context));
     steps
 }
@@ -163,10 +162,7 @@ fn without_workload<J: GenericJob + Clone>(
             }
             // A Workload without quota is updated in place and keeps its queue-order timestamp.
             let update = workload_match::with_job_spec(job, first, context.gates);
-            let delete = rest.iter().map(|other| ReconcileStep::Workload {
-                name: name(other),
-                write: WorkloadStep::Delete,
-            });
+            let delete = rest.iter().map(|other| WorkloadStep::Delete.of(other));
             std::iter::once(ReconcileStep::UpdateWorkload(Box::new(update))).chain(delete).collect()
         }
         // A job runs only with a matching Workload (docs/reference/kueue.md §7.4 step 5).
@@ -177,10 +173,7 @@ fn without_workload<J: GenericJob + Clone>(
         [] => vec![create(job, context.gates)],
         // The next call creates the Workload, once these are gone (docs/reference/kueue.md §7.4
         // step 6).
-        _ => others
-            .iter()
-            .map(|other| ReconcileStep::Workload { name: name(other), write: WorkloadStep::Delete })
-            .collect(),
+        _ => others.iter().map(|other| WorkloadStep::Delete.of(other)).collect(),
     }
 }
 
@@ -192,13 +185,9 @@ fn without_prebuilt_workload<J: GenericJob + Clone>(
 ) -> Vec<ReconcileStep<J>> {
     let unfinished = others.iter().filter(|other| !is(other, FINISHED));
     let out_of_sync = unfinished.flat_map(|other| {
-        let finish = ReconcileStep::Workload {
-            name: name(other),
-            write: WorkloadStep::Finish {
-                reason: reasons::OUT_OF_SYNC,
-                message: "The prebuilt workload is out of sync with its user job".to_owned(),
-            },
-        };
+        let message = "The prebuilt workload is out of sync with its user job".to_owned();
+        let reason = reasons::OUT_OF_SYNC;
+        let finish = WorkloadStep::Finish { reason, message }.of(other);
         // The Workload is the job's before it is compared with it.
         workload_keys::take_ownership(other).into_iter().chain([finish])
     });
@@ -220,9 +209,7 @@ fn stop_and_delete<J: GenericJob + Clone>(
         _ => None,
     };
     let stop = stop(job, started_by, StopReason::NoMatchingWorkload, context);
-    let delete = others
-        .iter()
-        .map(|other| ReconcileStep::Workload { name: name(other), write: WorkloadStep::Delete });
+    let delete = others.iter().map(|other| WorkloadStep::Delete.of(other));
     stop.into_iter().chain(delete).collect()
 }
 
@@ -267,12 +254,7 @@ fn stop_or_release<J: GenericJob>(
 ) -> Option<ReconcileStep<J>> {
     let stop = stop(job, Some(workload), StopReason::WorkloadEvicted, context);
     let reserved = is(workload, QUOTA_RESERVED) && !job.is_active();
-    stop.or_else(|| {
-        reserved.then(|| ReconcileStep::Workload {
-            name: name(workload),
-            write: WorkloadStep::ReleaseQuota,
-        })
-    })
+    stop.or_else(|| reserved.then(|| WorkloadStep::ReleaseQuota.of(workload)))
 }
 
 fn start_or_move_to_queue<J: GenericJob + Clone>(
@@ -290,10 +272,7 @@ fn start_or_move_to_queue<J: GenericJob + Clone>(
     let moved = !is_clone(workload)
         && !is(workload, QUOTA_RESERVED)
         && workload.spec.queue_name != job.queue_name();
-    moved.then(|| ReconcileStep::Workload {
-        name: name(workload),
-        write: WorkloadStep::UpdateQueueName(job.queue_name().to_owned()),
-    })
+    moved.then(|| WorkloadStep::UpdateQueueName(job.queue_name().to_owned()).of(workload))
 }
 
 /// Whether the Workload is the clone of that of another cluster.
@@ -314,11 +293,8 @@ fn start<J: GenericJob + Clone>(
     context: ReconcileContext<'_>,
 ) -> Option<ReconcileStep<J>> {
     let failed = |message: String| {
-        let workload = name(workload);
-        Some(ReconcileStep::Workload {
-            name: workload,
-            write: WorkloadStep::Finish { reason: reasons::FAILED_TO_START, message },
-        })
+        let reason = reasons::FAILED_TO_START;
+        Some(WorkloadStep::Finish { reason, message }.of(workload))
     };
     if let Some(message) = job.unresolved() {
         // A copy contradicts itself on every worker cluster: a refusal alone would move it from one to the next.
@@ -412,25 +388,15 @@ pub(crate) fn finish<J>(workload: &Workload, outcome: &JobOutcome) -> Vec<Reconc
     }
     let reason = if outcome.success { reasons::SUCCEEDED } else { reasons::FAILED };
     let message = outcome.message.clone();
-    vec![ReconcileStep::Workload {
-        name: name(workload),
-        write: WorkloadStep::Finish { reason, message },
-    }]
+    vec![WorkloadStep::Finish { reason, message }.of(workload)]
 }
 
 pub(crate) fn remove_finalizer<J>(workload: &Workload) -> Option<ReconcileStep<J>> {
     let mut finalizers = workload.metadata.finalizers.iter().flatten();
     let has_finalizer = finalizers.any(|finalizer| finalizer == RESOURCE_IN_USE_FINALIZER);
-    has_finalizer.then(|| ReconcileStep::Workload {
-        name: name(workload),
-        write: WorkloadStep::RemoveFinalizer,
-    })
+    has_finalizer.then(|| WorkloadStep::RemoveFinalizer.of(workload))
 }
 
 fn is(workload: &Workload, condition: &str) -> bool {
     is_true(&workload.status.conditions, condition)
-}
-
-fn name(workload: &Workload) -> String {
-    workload.metadata.name.clone().unwrap_or_default()
 }

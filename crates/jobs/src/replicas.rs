@@ -134,9 +134,7 @@ fn leave<J: GenericJob>(set: &J, workloads: &[&Workload]) -> Vec<ReconcileStep<J
         is_true(&one.status.conditions, FINISHED) || one.metadata.deletion_timestamp.is_some()
     };
     let owned = workloads.iter().filter(|one| is_owned_by(one, set) && !is_over(one));
-    owned
-        .map(|one| ReconcileStep::Workload { name: name(one), write: WorkloadStep::Delete })
-        .collect()
+    owned.map(|one| WorkloadStep::Delete.of(one)).collect()
 }
 
 /// A copy owns the clone of its Workload and puts its pods into groups. Its manager makes and removes the clones.
@@ -159,11 +157,8 @@ fn reconcile_copy<J: GenericJob + From<Pod>>(
 
 /// Makes a set an owner of a Workload.
 fn take_over<J: GenericJob>(set: &J, workload: &Workload) -> Option<ReconcileStep<J>> {
-    let owners = || vec![reference(set)];
-    (!is_owned_by(workload, set)).then(|| ReconcileStep::Workload {
-        name: name(workload),
-        write: WorkloadStep::AddOwners(owners()),
-    })
+    (!is_owned_by(workload, set))
+        .then(|| WorkloadStep::AddOwners(vec![reference(set)]).of(workload))
 }
 
 fn reconcile_replicas<J: GenericJob + From<Pod>>(
@@ -182,10 +177,7 @@ fn reconcile_replicas<J: GenericJob + From<Pod>>(
             // A second Workload of a replica would take its quota twice.
             Some(replica) if present.insert(replica) => steps.extend(follow(set, workload, gates)),
             _ if workload.metadata.deletion_timestamp.is_some() => {}
-            _ => steps.push(ReconcileStep::Workload {
-                name: name(workload),
-                write: WorkloadStep::Delete,
-            }),
+            _ => steps.push(WorkloadStep::Delete.of(workload)),
         }
     }
     // Replicas of an update come behind those that are asked for, and count while they have a pod.
@@ -231,10 +223,7 @@ fn follow_queue<J: GenericJob>(set: &J, workload: &Workload) -> Option<Reconcile
     // The API refuses another queue name while quota is reserved (docs/reference/kueue.md §1.2).
     let reserved = workload.has_quota_reservation();
     let moved = workload.spec.queue_name != set.queue_name() && !reserved;
-    moved.then(|| ReconcileStep::Workload {
-        name: name(workload),
-        write: WorkloadStep::UpdateQueueName(set.queue_name().to_owned()),
-    })
+    moved.then(|| WorkloadStep::UpdateQueueName(set.queue_name().to_owned()).of(workload))
 }
 
 /// Constructs the Workload of a replica.
@@ -287,10 +276,6 @@ fn reference<J: GenericJob>(set: &J) -> OwnerReference {
     OwnerReference { controller: None, block_owner_deletion: None, ..owner_reference(set) }
 }
 
-fn name(workload: &Workload) -> String {
-    workload.metadata.name.clone().unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
@@ -299,6 +284,7 @@ mod tests {
     use crate::{
         JobObject, leader_worker_set,
         pods::group::{RoleComparison, waiting_for_replacement},
+        reconcile::name,
     };
 
     fn set(replicas: u32, surge: &Value) -> JobObject {

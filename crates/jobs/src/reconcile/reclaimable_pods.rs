@@ -8,7 +8,7 @@ use crds::{
     v1beta2::{ReclaimablePod, Workload},
 };
 
-use super::{ReconcileStep, WorkloadStep, is, name, slices};
+use super::{ReconcileStep, WorkloadStep, is, slices};
 use crate::{GenericJob, JobGates, pod_counts::pods_of, remote_objects};
 
 pub(super) fn update_reclaimable_pods<J: GenericJob>(
@@ -23,10 +23,7 @@ pub(super) fn update_reclaimable_pods<J: GenericJob>(
     let counted = if other_copies { vec![] } else { job.reclaimable_pods() };
     let pods = of_slice(counted, job, workload, gates);
     let pods = clamped_reclaimable_pods(pods, workload, gates)?;
-    Some(ReconcileStep::Workload {
-        name: name(workload),
-        write: WorkloadStep::UpdateReclaimablePods(pods),
-    })
+    Some(WorkloadStep::UpdateReclaimablePods(pods).of(workload))
 }
 
 /// The reclaimable pods of a Workload with a job that may show the counts of an earlier copy: those that have ended in its

@@ -123,10 +123,7 @@ pub(super) fn reconcile<J: GenericJob + Clone>(
 fn without_sizes<J: GenericJob>(job: &J, slices: &Slices<'_>) -> Vec<ReconcileStep<J>> {
     let open = slices.unfinished();
     let refused = refuse_unresolved(job).filter(|_| open.is_empty());
-    let delete = |slice: &&Workload| ReconcileStep::Workload {
-        name: name(slice),
-        write: WorkloadStep::Delete,
-    };
+    let delete = |slice: &&Workload| WorkloadStep::Delete.of(slice);
     let deleted = open.iter().map(delete);
     deleted.chain(slices.leaving()).chain(refused).collect()
 }
@@ -274,10 +271,7 @@ fn resize_reserved<J: GenericJob>(
 ) -> Option<ReconcileStep<J>> {
     if is(pending, EVICTED) {
         // Nothing runs with it: its clone is withdrawn, the job goes on.
-        return Some(ReconcileStep::Workload {
-            name: name(pending),
-            write: WorkloadStep::ReleaseQuota,
-        });
+        return Some(WorkloadStep::ReleaseQuota.of(pending));
     }
     let wanted = &pending.spec.pod_sets;
     let differs = job.unresolved().is_none() && !same_counts(sets, wanted);
@@ -370,13 +364,8 @@ fn update<J: GenericJob>(
 /// Ends a slice that is not needed.
 fn drop_slice<J>(slice: &Workload) -> ReconcileStep<J> {
     let gone = remove_finalizer(slice).filter(|_| is_deleting(&slice.metadata));
-    gone.unwrap_or_else(|| ReconcileStep::Workload {
-        name: name(slice),
-        write: WorkloadStep::Finish {
-            reason: reasons::OUT_OF_SYNC,
-            message: OUT_OF_SYNC.to_owned(),
-        },
-    })
+    let (reason, message) = (reasons::OUT_OF_SYNC, OUT_OF_SYNC.to_owned());
+    gone.unwrap_or_else(|| WorkloadStep::Finish { reason, message }.of(slice))
 }
 
 impl<'a> Slices<'a> {

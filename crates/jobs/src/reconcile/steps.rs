@@ -107,6 +107,13 @@ pub enum WorkloadStep {
     AddOwners(Vec<OwnerReference>),
 }
 
+impl WorkloadStep {
+    /// The step that writes this Workload.
+    pub(crate) fn of<J>(self, workload: &Workload) -> ReconcileStep<J> {
+        ReconcileStep::Workload { name: name(workload), write: self }
+    }
+}
+
 impl<J> ReconcileStep<J> {
     /// The same step for another form of the job.
     pub fn map<K>(self, form: impl FnOnce(J) -> K) -> ReconcileStep<K> {
@@ -135,4 +142,8 @@ impl<J> JobStep<J> {
             Self::DeleteExcess(job) => JobStep::DeleteExcess(Box::new(form(*job))),
         }
     }
+}
+
+pub(crate) fn name(workload: &Workload) -> String {
+    workload.metadata.name.clone().unwrap_or_default()
 }

@@ -6,7 +6,7 @@ use crds::{
     v1beta2::Workload,
 };
 
-use super::{ReconcileContext, ReconcileStep, WorkloadStep, is, name};
+use super::{ReconcileContext, ReconcileStep, WorkloadStep, is};
 use crate::{GenericJob, JobGates, equivalence::has_controller};
 
 /// The steps for an unfinished Workload that matches its job.
@@ -25,10 +25,7 @@ pub(super) fn steps<J: GenericJob>(
 /// Makes the job the controller of a prebuilt Workload that has none.
 pub(super) fn take_ownership<J>(workload: &Workload) -> Option<ReconcileStep<J>> {
     let free = !has_controller(workload);
-    free.then(|| ReconcileStep::Workload {
-        name: name(workload),
-        write: WorkloadStep::TakeOwnership,
-    })
+    free.then(|| WorkloadStep::TakeOwnership.of(workload))
 }
 
 /// The same for a Workload that is not prebuilt.
@@ -54,10 +51,7 @@ pub(crate) fn update_gates<J: GenericJob>(
     let changed = known.unwrap_or_default() != wanted.unwrap_or_default();
     (changed && gates.admission_gated_by).then(|| {
         let wanted = wanted.filter(|gates| !gates.is_empty()).map(str::to_owned);
-        ReconcileStep::Workload {
-            name: name(workload),
-            write: WorkloadStep::UpdateAdmissionGates(wanted),
-        }
+        WorkloadStep::UpdateAdmissionGates(wanted).of(workload)
     })
 }
 
@@ -72,8 +66,5 @@ fn update_priority<J: GenericJob>(job: &J, workload: &Workload) -> Option<Reconc
         (None, None) => false,
         (Some(_), None) | (None, Some(_)) => is_free,
     };
-    differs.then(|| ReconcileStep::Workload {
-        name: name(workload),
-        write: WorkloadStep::UpdatePriority,
-    })
+    differs.then(|| WorkloadStep::UpdatePriority.of(workload))
 }

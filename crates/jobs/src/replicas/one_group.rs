@@ -16,12 +16,12 @@ use crds::{
 };
 use jiff::Timestamp;
 
-use super::{follow_queue, is_owned_by, membership, name, set_workload, take_over};
+use super::{follow_queue, is_owned_by, membership, set_workload, take_over};
 use crate::{
     GenericJob, JobGates, Pod,
     construct_workload::{KeysToCopy, WorkloadPriority, workload_name_for},
     pods::group::{self, is_group_workload},
-    reconcile::{JobStep, ReconcileStep, WorkloadStep, create, follow_gates},
+    reconcile::{JobStep, ReconcileStep, WorkloadStep, create, follow_gates, name},
     workload_name::{WorkloadOwner, workload_name},
 };
 
@@ -114,9 +114,8 @@ pub(super) fn reconcile<J: GenericJob + From<Pod>>(
     let others = workloads.iter().filter(is_other);
     let others = others.filter(|other| is_owned_by(other, set) || is_former(other));
     let others = others.filter(|other| other.metadata.deletion_timestamp.is_none());
-    let mut steps: Vec<ReconcileStep<J>> = others
-        .map(|other| ReconcileStep::Workload { name: name(other), write: WorkloadStep::Delete })
-        .collect();
+    let mut steps: Vec<ReconcileStep<J>> =
+        others.map(|other| WorkloadStep::Delete.of(other)).collect();
     // The pods of a Workload that is being deleted go first. New ones wait for the next Workload.
     if own.is_some_and(|workload| workload.metadata.deletion_timestamp.is_some()) {
         return steps;
@@ -148,24 +147,18 @@ fn rest<J: GenericJob>(set: &J, workload: &Workload, runs: bool) -> Option<Recon
     let conditions = &workload.status.conditions;
     if is_true(conditions, FINISHED) {
         // The set may come back.
-        return Some(ReconcileStep::Workload { name: name(workload), write: WorkloadStep::Delete });
+        return Some(WorkloadStep::Delete.of(workload));
     }
     let reserved = is_true(conditions, QUOTA_RESERVED);
     if !workload.is_active() {
         // It is evicted, and waits for its activation and not for pods.
         let releases = reserved && is_true(conditions, EVICTED) && !runs;
-        return releases.then(|| ReconcileStep::Workload {
-            name: name(workload),
-            write: WorkloadStep::ReleaseQuota,
-        });
+        return releases.then(|| WorkloadStep::ReleaseQuota.of(workload));
     }
     let is_settled = !reserved && workload.status.is_on_hold();
-    (!is_settled && !runs).then(|| ReconcileStep::Workload {
-        name: name(workload),
-        write: WorkloadStep::Hold(format!(
-            "{} scaled to zero; workload on hold",
-            set.kind().name()
-        )),
+    (!is_settled && !runs).then(|| {
+        let kind = set.kind().name();
+        WorkloadStep::Hold(format!("{kind} scaled to zero; workload on hold")).of(workload)
     })
 }
 
@@ -180,17 +173,14 @@ fn serve<J: GenericJob>(
     if counts.sum::<i64>() != i64::from(size) {
         // Whatever went round the webhook: without quota the Workload keeps its place.
         return vec![if workload.has_quota_reservation() {
-            ReconcileStep::Workload { name: name(workload), write: WorkloadStep::Delete }
+            WorkloadStep::Delete.of(workload)
         } else {
             let spec = WorkloadSpec { pod_sets: set.pod_sets(gates), ..workload.spec.clone() };
             ReconcileStep::UpdateWorkload(Box::new(Workload { spec, ..workload.clone() }))
         }];
     }
     if workload.status.is_on_hold() && workload.is_active() {
-        return vec![ReconcileStep::Workload {
-            name: name(workload),
-            write: WorkloadStep::EndHold,
-        }];
+        return vec![WorkloadStep::EndHold.of(workload)];
     }
     // The priority stays that of the creation.
     let gates = follow_gates(set, workload, gates);

@@ -225,8 +225,7 @@ fn without_pods(workload: &Workload) -> Option<ReconcileStep<Pod>> {
     }
     let conditions = &workload.status.conditions;
     let released = is_true(conditions, EVICTED) && is_true(conditions, QUOTA_RESERVED);
-    let name = workload.metadata.name.clone().unwrap_or_default();
-    released.then_some(ReconcileStep::Workload { name, write: WorkloadStep::ReleaseQuota })
+    released.then(|| WorkloadStep::ReleaseQuota.of(workload))
 }
 
 /// Whether an object other than the pods owns the Workload of a group.
@@ -252,12 +251,10 @@ fn name_conflict(context: GroupContext<'_>) -> Steps {
 /// A Workload that no member fits. It is composed again while it has no quota, and replaced otherwise.
 fn replace_workload(workload: &Workload, context: GroupContext<'_>) -> Steps {
     let stops = stop_running(context.pods, Some(workload), StopReason::NoMatchingWorkload, context);
-    let name = workload.metadata.name.clone().unwrap_or_default();
     if context.is_prebuilt() {
         let message = "The prebuilt workload is out of sync with its user job".to_owned();
         let reason = reasons::OUT_OF_SYNC;
-        let finish =
-            ReconcileStep::Workload { name, write: WorkloadStep::Finish { reason, message } };
+        let finish = WorkloadStep::Finish { reason, message }.of(workload);
         return std::iter::once(finish).chain(stops).collect();
     }
     // Quota is held until the last of them is gone.
@@ -265,7 +262,7 @@ fn replace_workload(workload: &Workload, context: GroupContext<'_>) -> Steps {
         return stops;
     }
     if workload.has_quota_reservation() {
-        return vec![ReconcileStep::Workload { name, write: WorkloadStep::Delete }];
+        return vec![WorkloadStep::Delete.of(workload)];
     }
     let Ok(composition) = context.compose() else {
         // Members may still come; the Workload keeps its place in the queue.
@@ -351,13 +348,9 @@ fn with_workload(workload: &Workload, members: &Members<'_>, context: GroupConte
         return steps;
     }
     steps.extend(followed(workload, context));
-    let name = workload.metadata.name.clone().unwrap_or_default();
     let reclaimable =
         clamped_reclaimable_pods(status::reclaimable(context.pods), workload, context.gates);
-    steps.extend(reclaimable.map(|pods| ReconcileStep::Workload {
-        name: name.clone(),
-        write: WorkloadStep::UpdateReclaimablePods(pods),
-    }));
+    steps.extend(reclaimable.map(|pods| WorkloadStep::UpdateReclaimablePods(pods).of(workload)));
     let conditions = &workload.status.conditions;
     if is_true(conditions, EVICTED) {
         let stops =
@@ -366,9 +359,7 @@ fn with_workload(workload: &Workload, members: &Members<'_>, context: GroupConte
         let runs = members.kept.iter().any(|pod| pod.runs());
         let released = !runs && is_true(conditions, QUOTA_RESERVED) && !context.is_active();
         steps.extend(stops);
-        steps.extend(
-            released.then_some(ReconcileStep::Workload { name, write: WorkloadStep::ReleaseQuota }),
-        );
+        steps.extend(released.then(|| WorkloadStep::ReleaseQuota.of(workload)));
     } else if is_true(conditions, ADMITTED) && is_dispatched(workload) {
         // The copies of the members run; the members show their status. One that requests too much gets no copy.
         steps.extend(role_requests::reports(workload, members, context));
@@ -396,19 +387,14 @@ fn add_owners(workload: &Workload, members: &Members<'_>) -> Option<ReconcileSte
     let owns = |pod: &Pod| pod.metadata.uid.as_deref().is_some_and(|uid| owners.contains(uid));
     let missing: Vec<&Pod> = members.kept.iter().copied().filter(|pod| !owns(pod)).collect();
     let references = owner_references(&missing);
-    let name = workload.metadata.name.clone().unwrap_or_default();
-    (!references.is_empty())
-        .then_some(ReconcileStep::Workload { name, write: WorkloadStep::AddOwners(references) })
+    (!references.is_empty()).then(|| WorkloadStep::AddOwners(references).of(workload))
 }
 
 /// Starts every gated member with the info of its role. One that requests more than the role stays gated.
 fn start_gated(workload: &Workload, members: &Members<'_>, context: GroupContext<'_>) -> Steps {
     let failed = |message: String| {
-        let workload = workload.metadata.name.clone().unwrap_or_default();
-        vec![ReconcileStep::Workload {
-            name: workload,
-            write: WorkloadStep::Finish { reason: reasons::FAILED_TO_START, message },
-        }]
+        let reason = reasons::FAILED_TO_START;
+        vec![WorkloadStep::Finish { reason, message }.of(workload)]
     };
     let infos = match pod_sets_info::startable_infos(workload, context.flavors, context.gates) {
         Ok(Some(infos)) => infos,
@@ -468,12 +454,8 @@ fn moved(
     let queue_name = named.first().copied().unwrap_or_default();
     let differs = named.len() <= 1 && workload.spec.queue_name != queue_name;
     let follows = !members.kept.is_empty() && !context.is_prebuilt();
-    (differs && follows && !reserved && !status::is_serving(context.pods)).then(|| {
-        ReconcileStep::Workload {
-            name: workload.metadata.name.clone().unwrap_or_default(),
-            write: WorkloadStep::UpdateQueueName(queue_name.to_owned()),
-        }
-    })
+    (differs && follows && !reserved && !status::is_serving(context.pods))
+        .then(|| WorkloadStep::UpdateQueueName(queue_name.to_owned()).of(workload))
 }
 
 /// The condition `WaitingForReplacementPods` of the Workload of a group, if it changes.
