@@ -92,6 +92,10 @@ impl Count {
 
 /// The integer at a field; absent if the field is.
 fn integer(at: &Pointer, object: &Value) -> Result<Option<i64>, WrongType> {
+    // What surrounds a number that is there has the right types.
+    if let Some(number) = at.number(object) {
+        return Ok(Some(number));
+    }
     match ExpectedType::Number.contradicted(at, object) {
         Some(wrong) => Err(wrong),
         None => Ok(at.get(object).map(|number| number.as_i64().unwrap_or(i64::MAX))),

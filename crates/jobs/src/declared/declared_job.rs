@@ -58,7 +58,7 @@ impl DeclaredJob {
         Ok(job)
     }
 
-    fn parts(&self) -> DeclaredObject<'_> {
+    pub(super) fn parts(&self) -> DeclaredObject<'_> {
         let Self { kind, metadata, object, .. } = self;
         DeclaredObject { kind, metadata, object }
     }
@@ -66,9 +66,8 @@ impl DeclaredJob {
     /// Reads the pod sets of a changed object, which need no other one.
     pub(super) fn read_again(&mut self) {
         let read = ResolvedPodSets::read(self.parts(), &FoundObjects::default());
-        self.resolved = read.unwrap_or_else(|error| {
-            ResolvedPodSets::without(self.parts(), Unresolved::Contradiction(error))
-        });
+        self.resolved =
+            read.unwrap_or_else(|error| ResolvedPodSets::without(Unresolved::Contradiction(error)));
     }
 
     /// Why a new job is refused: it names an object that is required and was not found.
@@ -246,9 +245,8 @@ impl GenericJob for DeclaredJob {
         let mut job = self.clone();
         // A template of another object that does not decode counts as missing: the job waits until that object is
         // mended.
-        job.resolved = ResolvedPodSets::read(self.parts(), found).unwrap_or_else(|error| {
-            ResolvedPodSets::without(self.parts(), Unresolved::Missing(error))
-        });
+        job.resolved = ResolvedPodSets::read(self.parts(), found)
+            .unwrap_or_else(|error| ResolvedPodSets::without(Unresolved::Missing(error)));
         job
     }
 
@@ -278,11 +276,12 @@ impl GenericJob for DeclaredJob {
 
     fn adopted(&self, pod: &Pod, gates: JobGates) -> Option<Pod> {
         let owner = GroupOwner {
-            workload: workload_name_for(self, gates),
+            // Most pods are refused before they need a hash of it.
+            workload: &|| workload_name_for(self, gates),
             queue_name: self.queue_name(),
             priority_class: self.label(PRIORITY_CLASS),
         };
-        grouped_pods::as_member((&self.kind, &self.object), owner, pod, gates)
+        grouped_pods::as_member((&self.kind, &self.object), &owner, pod, gates)
     }
 
     fn pod_sets(&self, gates: JobGates) -> Vec<PodSet> {
@@ -546,12 +545,13 @@ fn message_of(condition: &Value) -> String {
 fn result(outcome: &Outcome, object: &Value) -> Option<JobOutcome> {
     match outcome {
         Outcome::Condition { r#type, success } => {
-            let condition = probe::true_condition(object, std::slice::from_ref(r#type))?;
+            let condition = probe::true_condition(object, |one| one == r#type)?;
             Some(JobOutcome { success: *success, message: message_of(condition) })
         }
         Outcome::FirstCondition { succeeded, failed } => {
-            let types: Vec<String> = succeeded.iter().chain(failed).cloned().collect();
-            let condition = probe::true_condition(object, &types)?;
+            let types = succeeded.iter().chain(failed);
+            let condition =
+                probe::true_condition(object, |one| types.clone().any(|name| name == one))?;
             let success = succeeded.iter().any(|one| condition["type"] == **one);
             Some(JobOutcome { success, message: message_of(condition) })
         }

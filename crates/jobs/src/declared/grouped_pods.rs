@@ -31,7 +31,7 @@ const MAIN: &str = "main";
 /// What a group has of its object.
 pub(super) struct GroupOwner<'a> {
     /// The name of the group, and of its Workload.
-    pub(super) workload: String,
+    pub(super) workload: &'a dyn Fn() -> String,
     pub(super) queue_name: &'a str,
     pub(super) priority_class: Option<&'a str>,
 }
@@ -85,7 +85,7 @@ pub(super) fn hold_pods(kind: &Kind, object: &mut Value) {
 /// A pod as a member of the group; `None` if it is that already, or the object does not hold it.
 pub(super) fn as_member(
     (kind, object): (&Kind, &Value),
-    owner: GroupOwner<'_>,
+    owner: &GroupOwner<'_>,
     pod: &Pod,
     gates: JobGates,
 ) -> Option<Pod> {
@@ -98,7 +98,7 @@ pub(super) fn as_member(
     }
     let (_, group) = grouped(kind)?;
     let membership = Membership {
-        workload: owner.workload,
+        workload: (owner.workload)(),
         total: i64::from(total),
         role: MAIN,
         queue_name: owner.queue_name,

@@ -17,8 +17,6 @@ use crate::lookups::{FoundObjects, LookupFailure, LookupRule, NeededObject};
 pub(super) struct ResolvedPodSets {
     /// Empty while the job is unresolved.
     pub(super) pod_sets: Vec<DeclaredPodSet>,
-    /// Those of an unresolved job with a template in it that can be read. A stop restores these; their counts mean nothing.
-    pub(super) restorable: Vec<DeclaredPodSet>,
     pub(super) unresolved: Option<Unresolved>,
     /// The RayCluster that the operator has made of the job, if its autoscaler changes its size.
     pub(super) live_cluster: Option<LiveCluster>,
@@ -35,13 +33,8 @@ pub(super) enum Unresolved {
 
 impl ResolvedPodSets {
     /// Those of an unresolved job.
-    pub(super) fn without(job: DeclaredObject<'_>, unresolved: Unresolved) -> Self {
-        let rules = job.fields().into_iter().flat_map(|fields| &fields.pod_sets);
-        let mut restorable: Vec<_> = rules.flat_map(|rule| rule.restorable(job.object)).collect();
-        let ray = job.fields().and_then(|fields| fields.ray.as_ref());
-        // A template that does not decode has nothing to restore.
-        restorable.extend(ray.and_then(|ray| ray.submitter(job.object).ok().flatten()));
-        Self { restorable, unresolved: Some(unresolved), ..Self::default() }
+    pub(super) fn without(unresolved: Unresolved) -> Self {
+        Self { unresolved: Some(unresolved), ..Self::default() }
     }
 
     /// Reads the pod sets. A job that names a missing object or contradicts itself has none.
@@ -51,7 +44,7 @@ impl ResolvedPodSets {
     pub(super) fn read(job: DeclaredObject<'_>, found: &FoundObjects) -> Result<Self, String> {
         match resolve(job, found) {
             Ok(resolved) => Ok(resolved),
-            Err(NoPodSets::Unresolved(unresolved)) => Ok(Self::without(job, unresolved)),
+            Err(NoPodSets::Unresolved(unresolved)) => Ok(Self::without(unresolved)),
             Err(NoPodSets::Undecodable(error)) => Err(error),
         }
     }
@@ -96,6 +89,16 @@ impl NoPodSets {
     fn unnamed(lookup: &str) -> Self {
         Self::contradiction(format!("the job names no {lookup}"))
     }
+}
+
+/// The pod sets of an unresolved job with a template in it that can be read. A stop restores these; their counts mean nothing.
+pub(super) fn restorable(job: DeclaredObject<'_>) -> Vec<DeclaredPodSet> {
+    let rules = job.fields().into_iter().flat_map(|fields| &fields.pod_sets);
+    let mut restorable: Vec<_> = rules.flat_map(|rule| rule.restorable(job.object)).collect();
+    let ray = job.fields().and_then(|fields| fields.ray.as_ref());
+    // A template that does not decode has nothing to restore.
+    restorable.extend(ray.and_then(|ray| ray.submitter(job.object).ok().flatten()));
+    restorable
 }
 
 /// A found object, with the name of its lookup.

@@ -71,7 +71,7 @@ impl Probe {
     pub fn holds(&self, object: &Value) -> bool {
         match self {
             Self::Never => false,
-            Self::Condition(name) => true_condition(object, std::slice::from_ref(name)).is_some(),
+            Self::Condition(name) => true_condition(object, |one| one == name).is_some(),
             Self::AnyAbove(fields) => numbers(fields, object).any(|number| number > 0),
             Self::In { at, values } => has_text(at, values, object),
             Self::NotIn { at, values } => !has_text(at, values, object),
@@ -123,10 +123,10 @@ impl Probe {
     }
 }
 
-/// The first condition of these types that is True. A list without keys may have several of one type.
-pub(super) fn true_condition<'a>(object: &'a Value, types: &[String]) -> Option<&'a Value> {
+/// The first condition of such a type that is True. A list without keys may have several of one type.
+pub(super) fn true_condition(object: &Value, is_wanted: impl Fn(&str) -> bool) -> Option<&Value> {
     let mut conditions = object.pointer(CONDITIONS)?.as_array()?.iter();
-    conditions.find(|one| one["status"] == "True" && types.iter().any(|name| one["type"] == **name))
+    conditions.find(|one| one["status"] == "True" && one["type"].as_str().is_some_and(&is_wanted))
 }
 
 fn clear_condition(object: &mut Value, name: &str) {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use crds::pod::PodTemplate;
 use serde_json::{Value, json};
 
-use super::{DeclaredJob, components, declared_pod_set::DeclaredPodSet};
+use super::{DeclaredJob, components, declared_pod_set::DeclaredPodSet, lookups};
 use crate::{
     GenericJob,
     generic_job::StopWrite,
@@ -75,13 +75,15 @@ impl DeclaredJob {
             return changed;
         }
         let mut changed = self.remove_additions();
-        let sets = match self.resolved.unresolved {
-            None => &mut self.resolved.pod_sets,
-            Some(_) => &mut self.resolved.restorable,
-        };
-        let infos = match self.resolved.unresolved {
-            None => of_same_number(sets, infos),
-            Some(_) => of_same_names(sets, infos),
+        let mut restorable;
+        let (sets, infos) = if self.resolved.unresolved.is_none() {
+            let sets = &mut self.resolved.pod_sets;
+            let infos = of_same_number(sets, infos);
+            (sets, infos)
+        } else {
+            restorable = lookups::restorable(self.parts());
+            let infos = of_same_names(&restorable, infos);
+            (&mut restorable, infos)
         };
         let mut templates: Vec<PodTemplate> = sets.iter().map(|set| set.template.clone()).collect();
         for (template, info) in templates.iter_mut().zip(infos) {
