@@ -105,6 +105,23 @@ fn create<'a>(
     }
 }
 
+/// What changes a cluster to the present spec; `None` if nothing differs.
+fn patch_of(context: &ServiceContext<'_>, state: &ServiceState, cluster: &Value) -> Option<Value> {
+    let resumes = resumes(context, cluster);
+    if !resumes && fit(context, cluster) == ClusterFit::OtherVersion {
+        return Some(json!({"metadata": {"annotations": goal_annotations(context)}}));
+    }
+    let mut wanted = goal_cluster(context, state, name(cluster));
+    // Kueue and the user suspend the cluster itself; the field of the RayService counts when it is made.
+    if !resumes {
+        object(&mut wanted["spec"]).remove("suspend");
+        if !cluster["spec"]["suspend"].is_null() {
+            wanted["spec"]["suspend"] = cluster["spec"]["suspend"].clone();
+        }
+    }
+    merge_difference(&changed_parts(cluster), &changed_parts(&wanted))
+}
+
 fn update<'a>(
     context: &ServiceContext<'a>,
     pass: &mut Pass<'a>,
@@ -112,22 +129,7 @@ fn update<'a>(
     cluster: &'a Value,
     role: &str,
 ) -> Result<&'a Value, Unfinished> {
-    let mut wanted = goal_cluster(context, state, name(cluster));
-    // Kueue and the user suspend the cluster itself; the field of the RayService counts when it is made.
-    if !resumes(context, cluster) {
-        object(&mut wanted["spec"]).remove("suspend");
-        if !cluster["spec"]["suspend"].is_null() {
-            wanted["spec"]["suspend"] = cluster["spec"]["suspend"].clone();
-        }
-    }
-    let is_as_wanted =
-        fit(context, cluster) == ClusterFit::OtherVersion && !resumes(context, cluster);
-    let patch = if is_as_wanted {
-        Some(json!({"metadata": {"annotations": goal_annotations(context)}}))
-    } else {
-        merge_difference(&changed_parts(cluster), &changed_parts(&wanted))
-    };
-    let Some(mut patch) = patch else { return Ok(cluster) };
+    let Some(mut patch) = patch_of(context, state, cluster) else { return Ok(cluster) };
     let path = context.path(name(cluster));
     // A patch that is carried out late must not bring an older spec back: the cluster would be replaced for it.
     patch["metadata"]["resourceVersion"] = cluster["metadata"]["resourceVersion"].clone();
