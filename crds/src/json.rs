@@ -1,5 +1,6 @@
 //! Access to parts of objects that are no types of this workspace. Reads of what is not there give null, writes replace what is no object.
 
+use k8s_openapi::ByteString;
 use serde_json::{Map, Value};
 
 /// The text of a value; empty if it is none.
@@ -66,6 +67,13 @@ pub fn is_terminating(object: &Value) -> bool {
     !object["metadata"]["deletionTimestamp"].is_null()
 }
 
+/// Bytes as the API encodes them.
+#[must_use]
+pub fn base64(bytes: &[u8]) -> String {
+    let value = serde_json::to_value(ByteString(bytes.to_vec()));
+    value.ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -79,6 +87,13 @@ mod tests {
         assert!(items(&pod["spec"]["containers"]).is_empty());
         assert!(!is_terminating(&pod));
         assert!(is_terminating(&json!({ "metadata": { "deletionTimestamp": "now" } })));
+    }
+
+    #[test]
+    fn base64_is_padded() {
+        for (plain, coded) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v")] {
+            assert_eq!(base64(plain.as_bytes()), coded);
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 pub(crate) use crds::json::{
-    annotation, field, is_terminating, items, label, list, name, object, text,
+    annotation, base64, field, is_terminating, items, label, list, name, object, text,
 };
 use serde_json::{Map, Value};
 
@@ -56,19 +56,4 @@ pub(crate) fn covers(present: &Value, wanted: &Value) -> bool {
         }
         _ => present == wanted,
     }
-}
-
-/// Standard base64 with padding.
-pub(crate) fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::new();
-    for chunk in bytes.chunks(3) {
-        let byte = |at: usize| usize::from(chunk.get(at).copied().unwrap_or_default());
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for digit in 0..=chunk.len() {
-            text.extend(DIGITS.get(bits >> (18 - 6 * digit) & 63).map(|digit| char::from(*digit)));
-        }
-        text.extend((chunk.len()..3).map(|_| '='));
-    }
-    text
 }

@@ -1,6 +1,7 @@
 //! AdmissionReview, version v1.
 
 use axum::Json;
+use k8s_openapi::ByteString;
 use runtime::api_object;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -115,7 +116,7 @@ impl AdmissionResponse {
                 "uid": uid,
                 "allowed": true,
                 "patchType": "JSONPatch",
-                "patch": base64(json!(patch).to_string().as_bytes()),
+                "patch": ByteString(json!(patch).to_string().into_bytes()),
             }),
             Self::Warned { warning } => json!({"uid": uid, "allowed": true, "warnings": [warning]}),
             Self::Refused { code, reason, message, details } => {
@@ -130,12 +131,4 @@ impl AdmissionResponse {
             }
         }
     }
-}
-
-/// Base64 with padding, as JSON encodes bytes.
-fn base64(bytes: &[u8]) -> String {
-    serde_json::to_value(k8s_openapi::ByteString(bytes.to_vec()))
-        .ok()
-        .and_then(|value| value.as_str().map(str::to_owned))
-        .unwrap_or_default()
 }

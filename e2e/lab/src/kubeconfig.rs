@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use k8s_openapi::ByteString;
 use kube::Config;
 use kube::config::{
     AuthInfo, Cluster, Context, KubeConfigOptions, Kubeconfig, KubeconfigError, NamedAuthInfo,
@@ -98,20 +99,10 @@ pub async fn client(kubeconfig: Kubeconfig) -> Result<kube::Client, KubeconfigFa
     Ok(kube::Client::try_from(config(kubeconfig).await?)?)
 }
 
-/// Standard base64 with padding.
+/// Bytes as the API encodes them.
 fn base64(data: &[u8]) -> String {
-    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(data.len().div_ceil(3) * 4);
-    for chunk in data.chunks(3) {
-        let byte = |at: usize| u32::from(chunk.get(at).copied().unwrap_or(0));
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for place in 0..4 {
-            let symbol = (bits >> (18 - 6 * place)) & 63;
-            let padding = place > chunk.len();
-            text.push(if padding { '=' } else { char::from(ALPHABET[symbol as usize]) });
-        }
-    }
-    text
+    let value = serde_json::to_value(ByteString(data.to_vec()));
+    value.ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -3,12 +3,12 @@
 use std::{fs, time::Duration};
 
 use crds::{
+    json::base64,
     meta::{find as find_condition, is_true},
     names::{annotations::CLUSTER_UID, conditions::ACTIVE},
     v1beta2::MultiKueueCluster,
 };
 use jobs::Kinds;
-use k8s_openapi::ByteString;
 use kube::{
     Api, Client,
     api::{Patch, PatchParams},
@@ -173,12 +173,6 @@ fn endpoint(worker: &ClusterAccess, request: &JoinRequest) -> Result<JoinEndpoin
     let file = cluster.and_then(|cluster| cluster.certificate_authority.as_ref());
     let file_authority = file.map(|file| read(file.as_ref())).transpose()?;
     Ok(choose(&worker.kubeconfig, &worker.context, &options, file_authority)?)
-}
-
-/// As the API encodes bytes.
-fn base64(bytes: &[u8]) -> String {
-    let value = serde_json::to_value(ByteString(bytes.to_vec()));
-    value.ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
 /// The uid of `kube-system`, which identifies a cluster.
