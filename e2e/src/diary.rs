@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
+use crds::names::MULTI_KUEUE_CONTROLLER;
 use harness::{Judgement, PodOutcome, PodRecord};
 use lab::ClusterState;
 use lab::real_nodes::configuration::BUSYBOX_IMAGE;
@@ -17,9 +18,6 @@ const DIARIES: &str = "/var/lib/diaries";
 /// The shell function `note WORD`: one line with the pod, the word, and the seconds since the machine's start. All nodes share that clock.
 const NOTE: &str =
     r#"note() { read up rest </proc/uptime; echo "$(hostname) $1 $up" >>/diaries/diary; }"#;
-
-/// The controller that a dispatched Job names on the manager.
-const MULTIKUEUE: &str = "kueue.x-k8s.io/multikueue";
 
 /// One line.
 #[derive(Debug, Clone, PartialEq)]
@@ -174,7 +172,7 @@ pub fn job(namespace: &str, name: &str, pods: usize, script: &str) -> Value {
     let mut job = objects::job(name, pods, "100m", 1);
     job["spec"]["backoffLimit"] = json!(0);
     // The webhook may not know the new queue yet.
-    job["spec"]["managedBy"] = json!(MULTIKUEUE);
+    job["spec"]["managedBy"] = json!(MULTI_KUEUE_CONTROLLER);
     job["spec"]["template"] = json!({"spec": pod_spec(namespace, script)});
     job
 }

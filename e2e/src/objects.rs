@@ -80,15 +80,17 @@ fn queue_objects(namespace: &str, cpu: &str, workers: &[&str], flavor: &Value) -
     text.join("\n---\n")
 }
 
-/// Gives the queue of a namespace this quota of cpu, and one of memory as well: a container with a memory limit requests as much.
+/// Gives the queue of a namespace these quotas and no others.
 ///
 /// # Errors
 /// If the API server refuses it.
-pub async fn set_quota(hub: &Cluster, namespace: &str, quotas: [(&str, &str); 2]) -> Result<()> {
-    let quotas = quotas.map(|(name, quota)| json!({"name": name, "nominalQuota": quota}));
+pub async fn set_quota(hub: &Cluster, namespace: &str, quotas: &[(&str, &str)]) -> Result<()> {
+    let quota = |(name, quota): &(&str, &str)| json!({"name": name, "nominalQuota": quota});
+    let covered = quotas.iter().map(|(name, _)| *name).collect::<Vec<_>>();
+    let resources = quotas.iter().map(quota).collect::<Vec<_>>();
     let groups = json!([{
-        "coveredResources": ["cpu", "memory"],
-        "flavors": [{"name": namespace, "resources": quotas}],
+        "coveredResources": covered,
+        "flavors": [{"name": namespace, "resources": resources}],
     }]);
     let queues: Api<ClusterQueue> = hub.cluster_api();
     let patch = Patch::Merge(json!({"spec": {"resourceGroups": groups}}));
@@ -98,6 +100,13 @@ pub async fn set_quota(hub: &Cluster, namespace: &str, quotas: [(&str, &str); 2]
 
 /// Run time in seconds of pods that do not end by themselves while a test runs.
 pub const LONG: u32 = 3600;
+
+/// A `podFailurePolicy`: the Job fails, and says so, when the container of a pod ends with this code.
+#[must_use]
+pub fn fail_job_on(code: u32) -> Value {
+    let codes = json!({"containerName": "main", "operator": "In", "values": [code]});
+    json!({"rules": [{"action": "FailJob", "onExitCodes": codes}]})
+}
 
 /// Whether a condition of a Job is true, such as `Complete`.
 pub fn job_is(job: &Job, condition: &str) -> bool {

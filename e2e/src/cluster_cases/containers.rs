@@ -20,7 +20,7 @@ const KILLED: u32 = 137;
 const NO_IMAGE: &str = "lab.sluice.dev/none:1";
 
 pub(super) async fn above_its_memory_limit_is_killed(place: &CasePlace<'_>) -> Result<()> {
-    place.queue_with_memory(1).await?;
+    place.queue_with_memory().await?;
     let mut job = place::failing_with(place::job("eats", 1, 1), KILLED);
     let container = &mut job["spec"]["template"]["spec"]["containers"][0];
     // Not every busybox has links for all of its tools.

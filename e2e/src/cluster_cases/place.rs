@@ -66,10 +66,10 @@ impl CasePlace<'_> {
         self.queue_of(&format!("{}m", 20 * pods)).await
     }
 
-    /// The same with memory: a container with a limit of it requests as much.
-    pub(super) async fn queue_with_memory(&self, pods: usize) -> Result<()> {
-        self.queue(pods).await?;
-        let quotas = [("cpu", "100m"), ("memory", "1Gi")];
+    /// Quota for one pod with a limit of memory: its container requests as much.
+    pub(super) async fn queue_with_memory(&self) -> Result<()> {
+        self.queue(1).await?;
+        let quotas = &[("cpu", "100m"), ("memory", "1Gi")];
         objects::set_quota(self.hub, self.namespace, quotas).await
     }
 
@@ -205,9 +205,7 @@ pub(super) fn job(name: &str, pods: usize, seconds: u32) -> Value {
 pub(super) fn failing_with(mut job: Value, code: u32) -> Value {
     let template = job["spec"]["template"].take();
     job["spec"]["template"] = ending_with(template, code);
-    let codes = json!({"containerName": "main", "operator": "In", "values": [code]});
-    job["spec"]["podFailurePolicy"] =
-        json!({"rules": [{"action": "FailJob", "onExitCodes": codes}]});
+    job["spec"]["podFailurePolicy"] = objects::fail_job_on(code);
     job
 }
 

@@ -7,7 +7,6 @@ use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{DeleteParams, LogParams};
 use kube::{Api, ResourceExt};
-use serde_json::json;
 use tokio::time::timeout;
 
 use crate::fixture::RealFixture;
@@ -53,7 +52,7 @@ async fn a_job_runs_once_in_containers_of_one_worker_and_its_log_can_be_read() -
 async fn the_exit_code_of_a_container_reaches_the_manager() -> Result<()> {
     let fixture = RealFixture::open("real_exit").await?;
     let mut job = fixture.job("fails", 1, "note started; exit 42");
-    job["spec"]["podFailurePolicy"] = fail_with(42);
+    job["spec"]["podFailurePolicy"] = objects::fail_job_on(42);
     fixture.submit(&job).await?;
     let end = fixture.until_ended("fails", "Failed").await?;
     let message = end.message.unwrap_or_default();
@@ -119,10 +118,4 @@ async fn single_gated_pods_run_once_in_containers() -> Result<()> {
         ensure!(diary.only(word)?.pod == pod, "{diary:?}");
     }
     Ok(())
-}
-
-/// The Job fails, and says so, when the container ends with this code.
-fn fail_with(code: i32) -> serde_json::Value {
-    let codes = json!({"containerName": "main", "operator": "In", "values": [code]});
-    json!({"rules": [{"action": "FailJob", "onExitCodes": codes}]})
 }

@@ -42,7 +42,6 @@ impl RealFixture {
         let shared = SharedInstallation::get().await?;
         let fixture = Self::of(shared, shared.lab.space(test).await?).await?;
         objects::queue(&fixture.hub, fixture.namespace(), "2", workers).await?;
-        fixture.set_quota("2").await?;
         Ok(fixture)
     }
 
@@ -74,10 +73,9 @@ impl RealFixture {
         Ok(Self { shared, hub, workers, space, own_node: None })
     }
 
-    /// Gives the queue this quota of cpu, and one of memory as well: a container with a memory limit requests as much.
+    /// Gives the queue this quota of cpu.
     pub(crate) async fn set_quota(&self, cpu: &str) -> Result<()> {
-        let quotas = [("cpu", cpu), ("memory", "1Gi")];
-        objects::set_quota(&self.hub, self.namespace(), quotas).await
+        objects::set_quota(&self.hub, self.namespace(), &[("cpu", cpu)]).await
     }
 
     pub(crate) fn namespace(&self) -> &str {

@@ -36,7 +36,7 @@ impl RayFixture {
         let fixture = Self { hub, workers, space };
         objects::queue(&fixture.hub, fixture.namespace(), "2", &WORKERS).await?;
         let quotas = [("cpu", "2"), ("memory", "8Gi")];
-        objects::set_quota(&fixture.hub, fixture.namespace(), quotas).await?;
+        objects::set_quota(&fixture.hub, fixture.namespace(), &quotas).await?;
         Ok(fixture)
     }
 
