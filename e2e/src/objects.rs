@@ -6,7 +6,7 @@ use crds::v1beta2::ClusterQueue;
 use harness::{Cluster, NodeSpec, annotation};
 use k8s_openapi::api::{
     batch::v1::{Job, JobCondition},
-    core::v1::Taint,
+    core::v1::{Pod, Taint},
 };
 use kube::Api;
 use kube::api::{Patch, PatchParams};
@@ -106,6 +106,12 @@ pub const LONG: u32 = 3600;
 pub fn fail_job_on(code: u32) -> Value {
     let codes = json!({"containerName": "main", "operator": "In", "values": [code]});
     json!({"rules": [{"action": "FailJob", "onExitCodes": codes}]})
+}
+
+/// The phase of a pod; empty if it has none.
+#[must_use]
+pub fn phase(pod: &Pod) -> &str {
+    pod.status.as_ref().and_then(|status| status.phase.as_deref()).unwrap_or_default()
 }
 
 /// Whether a condition of a Job is true, such as `Complete`.

@@ -186,8 +186,7 @@ impl CasePlace<'_> {
 
 /// Whether a pod runs and is to go on: one that is being deleted keeps its phase until it has ended.
 fn is_running(pod: &Pod) -> bool {
-    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
-    phase == Some("Running") && pod.metadata.deletion_timestamp.is_none()
+    objects::phase(pod) == "Running" && pod.metadata.deletion_timestamp.is_none()
 }
 
 /// A Job of pods that succeed after so many seconds.

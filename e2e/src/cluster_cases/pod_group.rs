@@ -16,10 +16,8 @@ pub(super) async fn runs_on_one_worker(place: &CasePlace<'_>) -> Result<()> {
         place.submit(&objects::in_group(place::pod(name, A_WHILE), "team", 2)).await?;
     }
     let pods: Api<Pod> = place.hub.api(place.namespace);
-    let succeeded = |all: &[Pod]| {
-        let phases = all.iter().filter_map(|pod| pod.status.as_ref()?.phase.as_deref());
-        phases.filter(|phase| *phase == "Succeeded").count() == 2
-    };
+    let succeeded =
+        |all: &[Pod]| all.iter().filter(|pod| objects::phase(pod) == "Succeeded").count() == 2;
     place.hub.until_all(&pods, "", "both succeeded", 2 * TIMEOUT, succeeded).await?;
     place.until_nothing_is_left().await?;
     let (a, b) = (place.ensure_pod_once("a", 1).await?, place.ensure_pod_once("b", 1).await?);

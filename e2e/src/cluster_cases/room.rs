@@ -84,8 +84,7 @@ async fn free_milli(place: &CasePlace<'_>, worker: &Cluster) -> Result<Vec<i64>>
 
 /// What a pod requests, unless it has ended.
 fn requested_milli(pod: &Pod) -> Result<i64> {
-    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
-    if matches!(phase, Some("Succeeded" | "Failed")) {
+    if matches!(objects::phase(pod), "Succeeded" | "Failed") {
         return Ok(0);
     }
     let containers = pod.spec.iter().flat_map(|spec| &spec.containers);

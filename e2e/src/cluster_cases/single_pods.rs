@@ -5,7 +5,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 
 use super::{CasePlace, place};
-use crate::installation::TIMEOUT;
+use crate::{installation::TIMEOUT, objects};
 
 /// What the pod that fails ends with.
 const CODE: u32 = 7;
@@ -17,9 +17,8 @@ pub(super) async fn end_on_the_manager(place: &CasePlace<'_>) -> Result<()> {
     let pods: Api<Pod> = place.hub.api(place.namespace);
     for (name, phase, code) in [("good", "Succeeded", 0), ("bad", "Failed", CODE)] {
         let ended = |pod: &Pod| {
-            let is_at = pod.status.as_ref().and_then(|status| status.phase.as_deref());
             let code = i32::try_from(code).ok();
-            is_at == Some(phase) && place::ended(pod).map(|end| end.exit_code) == code
+            objects::phase(pod) == phase && place::ended(pod).map(|end| end.exit_code) == code
         };
         let what = format!("is {phase} with exit code {code}");
         place.hub.until(&pods, name, &what, 2 * TIMEOUT, ended).await?;

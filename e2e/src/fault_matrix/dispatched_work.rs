@@ -78,9 +78,7 @@ impl DispatchedWork {
             cluster.until(&jobs, name, "is complete", 2 * TIMEOUT, complete).await?;
             return Ok(());
         }
-        let succeeded = |pod: &Pod| {
-            pod.status.as_ref().and_then(|status| status.phase.as_deref()) == Some("Succeeded")
-        };
+        let succeeded = |pod: &Pod| objects::phase(pod) == "Succeeded";
         for member in self.members(name) {
             let pods = cluster.api::<Pod>(TARGET);
             cluster.until(&pods, &member, "has succeeded", 2 * TIMEOUT, succeeded).await?;

@@ -146,10 +146,8 @@ impl DispatchFixture {
     pub(crate) async fn until_running(&self, job: &str, pods: usize, on: usize) -> Result<()> {
         let worker = self.worker(on);
         let labels = format!("batch.kubernetes.io/job-name={job}");
-        let running = |all: &[Pod]| {
-            let phases = all.iter().filter_map(|pod| pod.status.as_ref()?.phase.as_deref());
-            phases.filter(|phase| *phase == "Running").count() == pods
-        };
+        let running =
+            |all: &[Pod]| all.iter().filter(|pod| objects::phase(pod) == "Running").count() == pods;
         let what = format!("{pods} pods of {job} run");
         let all = worker.api::<Pod>(self.namespace());
         let Err(error) = worker.until_all(&all, &labels, &what, TIMEOUT, running).await else {

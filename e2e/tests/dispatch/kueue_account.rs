@@ -103,10 +103,7 @@ async fn is_raised_and_deleted(hub: &Cluster, worker: &Cluster, namespace: &str)
     jobs.create(&PostParams::default(), &serde_json::from_value(job)?).await?;
     let pods = worker.api::<Pod>(namespace);
     let labels = "batch.kubernetes.io/job-name=long";
-    let runs = |all: &[Pod]| {
-        let phases = all.iter().filter_map(|pod| pod.status.as_ref()?.phase.as_deref());
-        phases.filter(|phase| *phase == "Running").count() == 1
-    };
+    let runs = |all: &[Pod]| all.iter().filter(|pod| objects::phase(pod) == "Running").count() == 1;
     worker.until_all(&pods, labels, "it runs", 2 * TIMEOUT, runs).await?;
     let class = Patch::Merge(json!({"metadata": {"labels": {CLASS: "high"}}}));
     jobs.patch("long", &PatchParams::default(), &class).await?;

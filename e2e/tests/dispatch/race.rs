@@ -138,8 +138,7 @@ async fn resize(hub: &Cluster, worker: &Cluster, namespace: &str) -> Result<()> 
     let pods: Api<Pod> = worker.api(namespace);
     let running = |n: usize| {
         move |all: &[Pod]| {
-            let phases = all.iter().filter_map(|pod| pod.status.as_ref()?.phase.as_deref());
-            all.len() == n && phases.filter(|phase| *phase == "Running").count() == n
+            all.len() == n && all.iter().filter(|pod| objects::phase(pod) == "Running").count() == n
         }
     };
     let all = worker.until_all(&pods, labels, "two run", 2 * TIMEOUT, running(2)).await?;

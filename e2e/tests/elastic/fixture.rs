@@ -202,5 +202,5 @@ fn is_gated(pod: &Pod) -> bool {
 }
 
 fn runs(pod: &Pod) -> bool {
-    pod.status.as_ref().and_then(|status| status.phase.as_deref()) == Some("Running")
+    objects::phase(pod) == "Running"
 }

@@ -5,7 +5,7 @@ use crds::{
     names::{MANAGED, annotations::POD_SUSPENDING_PARENT},
     v1beta2::ClusterQueue,
 };
-use e2e::installation::TIMEOUT;
+use e2e::{installation::TIMEOUT, objects::phase};
 use harness::annotation;
 use k8s_openapi::api::{apps::v1::Deployment, core::v1::Pod};
 use kube::{
@@ -14,7 +14,7 @@ use kube::{
 };
 use serde_json::{Value, json};
 
-use crate::pods::{PodsFixture, has_finalizer, is_gated, phase};
+use crate::pods::{PodsFixture, has_finalizer, is_gated};
 
 fn deployment(replicas: u32) -> Value {
     json!({

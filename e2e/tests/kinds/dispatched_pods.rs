@@ -2,13 +2,17 @@
 
 use anyhow::{Result, ensure};
 use crds::{names::gates::ADMISSION, v1beta2::Workload};
-use e2e::{installation::TIMEOUT, listed_pods::are_listed, objects::LONG};
+use e2e::{
+    installation::TIMEOUT,
+    listed_pods::are_listed,
+    objects::{LONG, phase},
+};
 use harness::Cluster;
 use k8s_openapi::api::core::v1::Pod;
 use kube::{Api, api::DeleteParams};
 
 use crate::{
-    pods::{PodsFixture, has_finalizer, is, is_gated, member, phase, pod},
+    pods::{PodsFixture, has_finalizer, is, is_gated, member, pod},
     shared_installation::SharedInstallation,
 };
 

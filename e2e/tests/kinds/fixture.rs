@@ -203,8 +203,7 @@ impl KindFixture {
     /// Waits until all pods of a job run. Returns them.
     pub(crate) async fn until_running(&self, cluster: &Cluster, job: &str) -> Result<Vec<Pod>> {
         let running = |pod: &&Pod| {
-            let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
-            phase == Some("Running") && pod.metadata.deletion_timestamp.is_none()
+            objects::phase(pod) == "Running" && pod.metadata.deletion_timestamp.is_none()
         };
         let number = |all: &[Pod]| of(all, job).filter(running).count() == self.tested.pods();
         let what = format!("the pods of {job} run");

@@ -157,10 +157,7 @@ impl SetFixture {
     }
 
     async fn until_running(&self, pod: &str) -> Result<()> {
-        let running = |pod: &Pod| {
-            let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
-            phase == Some("Running") && !is_gated(pod)
-        };
+        let running = |pod: &Pod| objects::phase(pod) == "Running" && !is_gated(pod);
         self.home.until(&self.pods(), pod, "runs", 2 * TIMEOUT, running).await?;
         Ok(())
     }

@@ -8,7 +8,7 @@ use crds::{
 };
 use e2e::{
     installation::TIMEOUT,
-    objects::{self, LONG},
+    objects::{self, LONG, phase},
 };
 use harness::{Cluster, Space};
 use k8s_openapi::api::{core::v1::Pod, events::v1::Event};
@@ -123,10 +123,6 @@ pub(crate) fn is_gated(pod: &Pod) -> bool {
 
 pub(crate) fn has_finalizer(pod: &Pod) -> bool {
     pod.finalizers().iter().any(|one| one == MANAGED)
-}
-
-pub(crate) fn phase(pod: &Pod) -> &str {
-    pod.status.as_ref().and_then(|status| status.phase.as_deref()).unwrap_or_default()
 }
 
 pub(crate) fn is(workload: &Workload, condition: &str) -> bool {

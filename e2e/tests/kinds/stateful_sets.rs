@@ -6,7 +6,7 @@ use crds::{
     names::{annotations::POD_SUSPENDING_PARENT, labels::POD_GROUP_NAME},
     v1beta2::Workload,
 };
-use e2e::{installation::TIMEOUT, listed_pods::are_listed};
+use e2e::{installation::TIMEOUT, listed_pods::are_listed, objects::phase};
 use harness::{Cluster, annotation};
 use k8s_openapi::api::{apps::v1::StatefulSet, core::v1::Pod};
 use kube::{
@@ -16,7 +16,7 @@ use kube::{
 use serde_json::{Value, json};
 
 use crate::{
-    pods::{PodsFixture, is_gated, phase},
+    pods::{PodsFixture, is_gated},
     shared_installation::SharedInstallation,
 };
 

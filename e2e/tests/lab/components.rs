@@ -3,6 +3,7 @@
 use std::net::{Ipv4Addr, TcpListener};
 
 use anyhow::{Context, Result, bail};
+use e2e::objects::phase;
 use harness::{Component, secs};
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::Api;
@@ -10,7 +11,7 @@ use kube::api::PostParams;
 use serde_json::json;
 use tokio::time::timeout;
 
-use crate::{TIMEOUT, job, lab, phase, submit};
+use crate::{TIMEOUT, job, lab, submit};
 
 fn config_map(name: &str) -> Result<ConfigMap> {
     Ok(serde_json::from_value(json!({"metadata": {"name": name}, "data": {"colour": "green"}}))?)

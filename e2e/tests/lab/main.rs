@@ -82,10 +82,6 @@ async fn submit(space: &Space, worker: usize, job: &Job) -> Result<()> {
     Ok(())
 }
 
-fn phase(pod: &Pod) -> &str {
-    pod.status.as_ref().and_then(|status| status.phase.as_deref()).unwrap_or("")
-}
-
 fn is_ready(pod: &Pod) -> bool {
     let conditions = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
     conditions.into_iter().any(|one| one.type_ == "Ready" && one.status == "True")

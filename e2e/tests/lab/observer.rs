@@ -1,6 +1,7 @@
 //! The observer against real pods.
 
 use anyhow::Result;
+use e2e::objects::phase;
 use harness::annotation::RUN_SECONDS;
 use harness::{Component, Fault, FaultProxy, Observer, RunVerdict, secs};
 use k8s_openapi::api::batch::v1::Job;
@@ -8,7 +9,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 use kube::api::{DeleteParams, PostParams};
 
-use crate::{TIMEOUT, complete, job, lab, phase, pod, submit};
+use crate::{TIMEOUT, complete, job, lab, pod, submit};
 
 #[tokio::test]
 async fn a_second_run_in_another_cluster_is_observed() -> Result<()> {

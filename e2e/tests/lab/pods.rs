@@ -1,6 +1,7 @@
 //! Annotations control the simulation of pods.
 
 use anyhow::{Context, Result};
+use e2e::objects::phase;
 use harness::annotation::{EXIT_CODE, NEVER_READY, READY_SECONDS, RUN_SECONDS, STOP_SECONDS};
 use harness::{Cluster, Space};
 use k8s_openapi::api::core::v1::{Pod, PodSchedulingGate};
@@ -8,7 +9,7 @@ use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::json;
 
-use crate::{TIMEOUT, is_ready, lab, phase, pod};
+use crate::{TIMEOUT, is_ready, lab, pod};
 
 async fn start<'a>(space: &'a Space, pod: &Pod) -> Result<(&'a Cluster, Api<Pod>)> {
     let cluster = space.worker(1)?;

@@ -224,7 +224,7 @@ impl OperatorFixture {
 fn of_type_runs(pod: &Pod, node_type: &str) -> bool {
     pod.labels().get("ray.io/node-type").is_some_and(|it| it == node_type)
         && pod.metadata.deletion_timestamp.is_none()
-        && pod.status.as_ref().and_then(|status| status.phase.as_deref()) == Some("Running")
+        && objects::phase(pod) == "Running"
 }
 
 /// The spec of a RayCluster: a head, and workers of one core each.

@@ -93,8 +93,7 @@ pub(crate) async fn both_pods(
 ) -> Result<Vec<Value>> {
     let pods: Api<Pod> = worker.api(space.namespace());
     let is_its = |pod: &Pod| {
-        let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
-        (!run || phase == Some("Running"))
+        (!run || objects::phase(pod) == "Running")
             && pod.labels().get("ray.io/cluster").is_some_and(|it| it == cluster)
     };
     let holds = |all: &[Pod]| all.iter().filter(|pod| is_its(pod)).count() == 2;

@@ -143,8 +143,7 @@ impl RealFixture {
     /// The pods of the test on a worker, once so many run.
     pub(crate) async fn until_running(&self, worker: &Cluster, count: usize) -> Result<Vec<Pod>> {
         let run = |all: &[Pod]| {
-            let phases = all.iter().filter_map(|pod| pod.status.as_ref()?.phase.as_deref());
-            phases.filter(|phase| *phase == "Running").count() == count
+            all.iter().filter(|pod| objects::phase(pod) == "Running").count() == count
         };
         let pods: Api<Pod> = worker.api(self.namespace());
         Ok(worker.until_all(&pods, "", &format!("{count} run"), 2 * TIMEOUT, run).await?)
@@ -194,9 +193,7 @@ impl RealFixture {
 
     /// Waits until a pod of the manager has this phase.
     pub(crate) async fn until_phase(&self, pod: &str, phase: &str) -> Result<Pod> {
-        let has = |pod: &Pod| {
-            pod.status.as_ref().and_then(|status| status.phase.as_deref()) == Some(phase)
-        };
+        let has = |pod: &Pod| objects::phase(pod) == phase;
         let pods: Api<Pod> = self.hub.api(self.namespace());
         Ok(self.hub.until(&pods, pod, &format!("is {phase}"), 2 * TIMEOUT, has).await?)
     }

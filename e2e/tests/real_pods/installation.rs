@@ -8,7 +8,7 @@ use crds::{
     v1beta2::{MultiKueueCluster, ResourceFlavor},
 };
 use e2e::installation::{NAMESPACE, TIMEOUT, root};
-use e2e::objects::job_is;
+use e2e::objects::{job_is, phase};
 use harness::{Cluster, program};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::batch::v1::Job;
@@ -290,10 +290,7 @@ async fn job_ends(hub: &Cluster, worker: &Cluster) -> Result<()> {
 
 /// The names of the two pods of the team on a worker, once they run.
 async fn until_two_run(worker: &Cluster) -> Result<Vec<String>> {
-    let run = |all: &[Pod]| {
-        let phases = all.iter().filter_map(|pod| pod.status.as_ref()?.phase.as_deref());
-        phases.filter(|phase| *phase == "Running").count() == 2
-    };
+    let run = |all: &[Pod]| all.iter().filter(|pod| phase(pod) == "Running").count() == 2;
     let pods: Api<Pod> = worker.api(TEAM);
     let pods = worker.until_all(&pods, "", "two run", 2 * TIMEOUT, run).await?;
     Ok(pods.iter().map(ResourceExt::name_any).collect())

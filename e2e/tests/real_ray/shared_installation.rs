@@ -4,6 +4,7 @@ use anyhow::{Context, Result};
 use e2e::installation::{
     Installation, InstallationPlan, InstallationPorts, Program, TIMEOUT, operated_kinds,
 };
+use e2e::objects::phase;
 use harness::{Cluster, LabPlan, ServiceProxy, TestLab, program};
 use images::ray;
 use k8s_openapi::api::core::v1::{Node, Pod};
@@ -98,9 +99,7 @@ async fn fill(worker: &Cluster) -> Result<()> {
         }]},
     });
     worker.apply(&pod.to_string(), "default").await?;
-    let runs = |pod: &Pod| {
-        pod.status.as_ref().and_then(|status| status.phase.as_deref()) == Some("Running")
-    };
+    let runs = |pod: &Pod| phase(pod) == "Running";
     let pods: Api<Pod> = worker.api("default");
     worker.until(&pods, FILLER, "runs", TIMEOUT, runs).await?;
     Ok(())

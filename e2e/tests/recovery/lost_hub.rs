@@ -142,8 +142,7 @@ async fn start_work(hub: &Cluster, namespace: &str) -> Result<()> {
 }
 
 fn is_running(pod: &Pod) -> bool {
-    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
-    phase == Some("Running")
+    objects::phase(pod) == "Running"
 }
 
 /// The pods of all workers, by cluster and uid.

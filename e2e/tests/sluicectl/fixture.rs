@@ -121,10 +121,7 @@ impl UnregisteredInstallation {
     /// Waits until a pod of a Job runs on a worker.
     pub(crate) async fn until_running(&self, job: &str, on: usize) -> Result<()> {
         let pods = self.worker(on).api::<Pod>(self.space.namespace());
-        let runs = |all: &[Pod]| {
-            let mut phases = all.iter().filter_map(|pod| pod.status.as_ref()?.phase.as_deref());
-            phases.any(|phase| phase == "Running")
-        };
+        let runs = |all: &[Pod]| all.iter().any(|pod| objects::phase(pod) == "Running");
         let labels = format!("batch.kubernetes.io/job-name={job}");
         let what = format!("{job} runs");
         self.worker(on).until_all(&pods, &labels, &what, 2 * TIMEOUT, runs).await?;

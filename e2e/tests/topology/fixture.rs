@@ -8,7 +8,7 @@ pub(crate) use e2e::objects::LONG;
 use e2e::{
     installation::{Installation, TIMEOUT},
     manager_lab::ManagerLab,
-    objects::OWN,
+    objects::{self, OWN},
     waits,
 };
 use harness::{Cluster, NodeSpec, Space, annotation};
@@ -138,7 +138,7 @@ impl TopologyFixture {
         pods: usize,
         topology: (&str, &str),
     ) -> Result<()> {
-        let mut job = e2e::objects::job(name, pods, "2", LONG);
+        let mut job = objects::job(name, pods, "2", LONG);
         job["spec"]["completionMode"] = json!("Indexed");
         job["spec"]["template"]["metadata"]["annotations"][topology.0] = json!(topology.1);
         self.create_job(job).await
@@ -232,8 +232,7 @@ pub(crate) fn other_pod(fixture: &TopologyFixture, name: &str, node: &str, cpu: 
 
 /// Whether a pod runs, on the node that its selector names, without the gate.
 pub(crate) fn runs(pod: &Pod) -> bool {
-    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
-    phase == Some("Running") && pod.metadata.deletion_timestamp.is_none() && !is_gated(pod)
+    objects::phase(pod) == "Running" && pod.metadata.deletion_timestamp.is_none() && !is_gated(pod)
 }
 
 pub(crate) fn is_gated(pod: &Pod) -> bool {

@@ -170,9 +170,8 @@ impl VariantsFixture {
         let there = |all: &[Pod]| {
             let stays = |pod: &&Pod| pod.metadata.deletion_timestamp.is_none();
             let runs = |pod: &Pod| {
-                let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
                 let place = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref());
-                phase == Some("Running") && place == Some(node.as_str())
+                objects::phase(pod) == "Running" && place == Some(node.as_str())
             };
             let pods_left: Vec<&Pod> = all.iter().filter(stays).collect();
             pods_left.len() == pods && pods_left.iter().all(|pod| runs(pod))

@@ -3,6 +3,7 @@
 
 use anyhow::{Context, Result};
 use e2e::installation::{self, NAMESPACE, TIMEOUT};
+use e2e::objects;
 use harness::{Cluster, GaveUp, Ledger, PlayedOperator, RunVerdict, resource_of};
 use jobs::{Kind, Kinds};
 use k8s_openapi::api::core::v1::Pod;
@@ -135,8 +136,7 @@ pub(crate) async fn faults(
         faults.push(format!("the RayCluster ran {} times: {ray}", ray.runs.len()));
     }
     let pods = stage.installation.hub.api::<Pod>(TEAM).list(&Default::default()).await?;
-    let phase = |pod: &Pod| pod.status.as_ref().and_then(|status| status.phase.clone());
-    let ended = pods.iter().filter(|pod| phase(pod).as_deref() == Some("Succeeded"));
+    let ended = pods.iter().filter(|pod| objects::phase(pod) == "Succeeded");
     if ended.count() != 2 {
         faults.push("the two pods of the group do not show the end of their copies".to_owned());
     }

@@ -5,7 +5,7 @@ use crds::{
     names::annotations::POD_SET_REQUIRED_TOPOLOGY,
     v1beta2::{ClusterQueue, LocalQueue, ResourceFlavor, Topology, Workload},
 };
-use e2e::installation::TIMEOUT;
+use e2e::{installation::TIMEOUT, objects};
 use harness::NodeSpec;
 use k8s_openapi::api::core::v1::{Node, Pod, Taint};
 use kube::ResourceExt;
@@ -109,6 +109,5 @@ fn node(pod: &Pod) -> &str {
 }
 
 fn is_over(pod: &Pod) -> bool {
-    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
-    matches!(phase, Some("Succeeded" | "Failed"))
+    matches!(objects::phase(pod), "Succeeded" | "Failed")
 }

@@ -6,7 +6,7 @@ use crds::{
     names::{MANAGED, gates::ADMISSION},
     v1beta2::Workload,
 };
-use e2e::installation::TIMEOUT;
+use e2e::{installation::TIMEOUT, objects::phase};
 use harness::annotation;
 use k8s_openapi::api::core::v1::Pod;
 use kube::{
@@ -88,10 +88,6 @@ impl ObservedJob<'_> {
         });
         create(&self.api(), &serde_json::from_value::<Pod>(pod)?).await
     }
-}
-
-fn phase(pod: &Pod) -> &str {
-    pod.status.as_ref().and_then(|status| status.phase.as_deref()).unwrap_or_default()
 }
 
 fn holds(workload: &Workload, condition: &str) -> bool {

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use crds::{meta::is_true, names::annotations::ELASTIC_JOB, v1beta2::Workload};
-use e2e::installation::TIMEOUT;
+use e2e::{installation::TIMEOUT, objects};
 use k8s_openapi::api::{batch::v1::Job, core::v1::Pod};
 use kube::api::DeleteParams;
 use serde_json::json;
@@ -32,8 +32,7 @@ impl ObservedJob<'_> {
     async fn until_two_pods_run(&self) -> Result<()> {
         let labels = format!("batch.kubernetes.io/job-name={}", self.name);
         let run = |all: &[Pod]| {
-            let phases = all.iter().filter_map(|pod| pod.status.as_ref()?.phase.as_deref());
-            all.len() == 2 && phases.filter(|phase| *phase == "Running").count() == 2
+            all.len() == 2 && all.iter().filter(|pod| objects::phase(pod) == "Running").count() == 2
         };
         let worker = self.worker()?;
         worker.until_all(&worker.api(NAMESPACE), &labels, "two pods run", TIMEOUT, run).await?;

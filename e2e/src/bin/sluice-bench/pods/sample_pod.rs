@@ -1,6 +1,7 @@
 //! The pods of the measurements.
 
 use anyhow::{Context, Result};
+use e2e::objects::phase;
 use harness::{Cluster, annotation};
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::PostParams;
@@ -51,8 +52,7 @@ pub(super) fn may_start(pod: &Pod) -> bool {
 }
 
 fn is_over(pod: &Pod) -> bool {
-    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
-    matches!(phase, Some("Succeeded" | "Failed")) || pod.metadata.deletion_timestamp.is_some()
+    matches!(phase(pod), "Succeeded" | "Failed") || pod.metadata.deletion_timestamp.is_some()
 }
 
 /// The number of a pod as part of its name.
