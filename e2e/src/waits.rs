@@ -2,10 +2,14 @@
 
 use std::{convert::Infallible, time::Duration};
 
-use anyhow::{Context, Result};
-use crds::{names::LEADER_LEASE, v1beta2::Workload};
+use anyhow::{Context, Result, ensure};
+use crds::{
+    meta::{self, Condition},
+    names::{LEADER_LEASE, conditions::PODS_FAILING},
+    v1beta2::Workload,
+};
 use futures::future::select_all;
-use harness::{Cluster, Follow, annotation};
+use harness::{Cluster, Follow, Judgement, Observer, RunVerdict, annotation};
 use k8s_openapi::api::{
     batch::v1::{Job, JobCondition},
     coordination::v1::Lease,
@@ -17,7 +21,10 @@ use kube::{
 };
 use serde_json::json;
 
-use crate::{installation::NAMESPACE, objects};
+use crate::{
+    installation::{NAMESPACE, TIMEOUT},
+    objects,
+};
 
 /// The status of an answer about an object that is gone.
 const NOT_FOUND: u16 = 404;
@@ -39,6 +46,14 @@ pub async fn until_workload(
     all.iter().find(of_job).cloned().with_context(|| format!("no Workload of {job}"))
 }
 
+/// The condition about pods that cannot start, if it is true for one of these reasons.
+#[must_use]
+pub fn pods_failing<'a>(workload: &'a Workload, reasons: &[&str]) -> Option<&'a Condition> {
+    let condition = meta::find(&workload.status.conditions, PODS_FAILING)?;
+    let is_shown = condition.status == "True" && reasons.contains(&&*condition.reason);
+    is_shown.then_some(condition)
+}
+
 /// A Job, once it has the condition with which it ends, and the condition.
 ///
 /// # Errors
@@ -54,6 +69,51 @@ pub async fn until_job_ended(
     let condition = objects::job_condition(&ended, end).cloned();
     let condition = condition.with_context(|| format!("{job} has no condition {end}"))?;
     Ok((ended, condition))
+}
+
+/// The first of these clusters where this holds for the pods in a namespace that have these labels.
+///
+/// # Errors
+/// If a cluster cannot be watched, or if it holds on none in time.
+pub async fn until_pods_on_any<'a>(
+    clusters: &'a [Cluster],
+    (namespace, labels, what): (&str, &str, &str),
+    within: Duration,
+    condition: impl Fn(&[Pod]) -> bool,
+) -> Result<&'a Cluster> {
+    let condition = &condition;
+    let waits = clusters.iter().map(|cluster| {
+        Box::pin(async move {
+            let pods: Api<Pod> = cluster.api(namespace);
+            cluster.until_all(&pods, labels, what, within, condition).await?;
+            Ok(cluster)
+        })
+    });
+    select_all(waits).await.0
+}
+
+/// What the observer saw of a job that needs so many succeeded pods: one of these verdicts.
+///
+/// # Errors
+/// If its verdict is another one, or it does not catch up.
+pub async fn ensure_verdict(
+    observer: &Observer,
+    (job, work): (&str, usize),
+    verdicts: &[RunVerdict],
+) -> Result<Judgement> {
+    let judgement = observer.judge(job, work, TIMEOUT).await?;
+    ensure!(verdicts.contains(&judgement.verdict), "{judgement}");
+    Ok(judgement)
+}
+
+/// The observer saw a pod without an owner run once, on one worker; `work` is 0 if it failed.
+///
+/// # Errors
+/// If its verdict is another one, or it does not catch up.
+pub async fn ensure_pod_once(observer: &Observer, pod: &str, work: usize) -> Result<Judgement> {
+    let judgement = observer.judge_pod(pod, work, TIMEOUT).await?;
+    ensure!(judgement.verdict == RunVerdict::Once, "{judgement}");
+    Ok(judgement)
 }
 
 /// Waits until a cluster has no pod in a namespace.

@@ -2,7 +2,6 @@
 
 use anyhow::{Result, ensure};
 use crds::v1beta2::Workload;
-use crds::{meta, names};
 use harness::RunVerdict;
 use k8s_openapi::api::batch::v1::Job;
 use kube::Api;
@@ -62,10 +61,7 @@ async fn waits_and_says(
     place.submit(job).await?;
     let workloads = (place.hub, place.namespace);
     let shown = |one: &Workload| {
-        let condition = meta::find(&one.status.conditions, names::conditions::PODS_FAILING);
-        condition.is_some_and(|one| {
-            one.status == "True" && reasons.contains(&&*one.reason) && one.message.contains(words)
-        })
+        waits::pods_failing(one, reasons).is_some_and(|one| one.message.contains(words))
     };
     let what = format!("shows one of {reasons:?} with {words:?}");
     waits::until_workload(workloads, ("broken", &what), 2 * TIMEOUT, shown).await?;

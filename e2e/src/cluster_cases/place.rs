@@ -1,7 +1,6 @@
 //! Where a case runs, and what it waits for there.
 
-use anyhow::{Result, ensure};
-use futures::future::select_all;
+use anyhow::Result;
 use harness::{Cluster, Judgement, Observer, RunVerdict, annotation};
 use k8s_openapi::api::batch::v1::{Job, JobCondition};
 use k8s_openapi::api::core::v1::{ContainerStateTerminated, Pod};
@@ -100,11 +99,9 @@ impl CasePlace<'_> {
 
     /// The worker where so many pods of a Job run, once they do.
     pub(super) async fn until_running(&self, job: &str, pods: usize) -> Result<&Cluster> {
-        let waits = self.workers.iter().map(|worker| {
-            let running = self.until_running_on(worker, job, pods);
-            Box::pin(async move { running.await.map(|()| worker) })
-        });
-        select_all(waits).await.0
+        let (labels, what) = (of_job(job), format!("{pods} run"));
+        let place = (self.namespace, &*labels, &*what);
+        waits::until_pods_on_any(self.workers, place, 2 * TIMEOUT, so_many_run(pods)).await
     }
 
     /// Waits until so many pods of a Job run on a worker.
@@ -114,30 +111,20 @@ impl CasePlace<'_> {
         job: &str,
         pods: usize,
     ) -> Result<()> {
-        let labels = format!("batch.kubernetes.io/job-name={job}");
-        let run = |all: &[Pod]| all.iter().filter(|pod| is_running(pod)).count() == pods;
-        let all: Api<Pod> = worker.api(self.namespace);
-        worker.until_all(&all, &labels, &format!("{pods} run"), 2 * TIMEOUT, run).await?;
+        let (all, what): (Api<Pod>, _) = (worker.api(self.namespace), format!("{pods} run"));
+        worker.until_all(&all, &of_job(job), &what, 2 * TIMEOUT, so_many_run(pods)).await?;
         Ok(())
     }
 
     /// Waits until a container of a Job has ended on some worker for this reason.
     pub(super) async fn until_terminated(&self, job: &str, reason: &str) -> Result<()> {
-        let labels = format!("batch.kubernetes.io/job-name={job}");
-        let what = format!("a container ended: {reason}");
+        let (labels, what) = (of_job(job), format!("a container ended: {reason}"));
         let has_ended = |all: &[Pod]| {
             let mut reasons = all.iter().filter_map(|pod| ended(pod)?.reason.as_deref());
             reasons.any(|one| one == reason)
         };
-        let waits = self.workers.iter().map(|worker| {
-            let pods: Api<Pod> = worker.api(self.namespace);
-            let (labels, what, has_ended) = (&labels, &what, &has_ended);
-            Box::pin(
-                async move { worker.until_all(&pods, labels, what, 2 * TIMEOUT, has_ended).await },
-            )
-        });
-        select_all(waits).await.0?;
-        Ok(())
+        let place = (self.namespace, &*labels, &*what);
+        waits::until_pods_on_any(self.workers, place, 2 * TIMEOUT, has_ended).await.map(drop)
     }
 
     /// A Job of the manager, once it has this condition, and the condition.
@@ -171,17 +158,22 @@ impl CasePlace<'_> {
         pods: usize,
         verdict: RunVerdict,
     ) -> Result<Judgement> {
-        let judgement = self.observer.judge(job, pods, TIMEOUT).await?;
-        ensure!(judgement.verdict == verdict, "{judgement}");
-        Ok(judgement)
+        waits::ensure_verdict(self.observer, (job, pods), &[verdict]).await
     }
 
     /// The observer saw a pod without an owner run once, on one worker; `work` is 0 if it failed.
     pub(super) async fn ensure_pod_once(&self, pod: &str, work: usize) -> Result<Judgement> {
-        let judgement = self.observer.judge_pod(pod, work, TIMEOUT).await?;
-        ensure!(judgement.verdict == RunVerdict::Once, "{judgement}");
-        Ok(judgement)
+        waits::ensure_pod_once(self.observer, pod, work).await
     }
+}
+
+/// The labels of the pods of a Job.
+fn of_job(job: &str) -> String {
+    format!("batch.kubernetes.io/job-name={job}")
+}
+
+fn so_many_run(pods: usize) -> impl Fn(&[Pod]) -> bool {
+    move |all| all.iter().filter(|pod| is_running(pod)).count() == pods
 }
 
 /// Whether a pod runs and is to go on: one that is being deleted keeps its phase until it has ended.

@@ -1,6 +1,6 @@
 //! One Job from submission to its end, controlled and observed by the test.
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use crds::{meta::is_true, v1beta2::Workload};
 use e2e::installation::{Installation, TIMEOUT};
 use e2e::objects::job_is;
@@ -133,9 +133,8 @@ impl ObservedJob<'_> {
         let Some(expected) = self.scenario.verdicts() else {
             return Ok(());
         };
-        let judgement = observer.judge(self.name, self.scenario.pods(), TIMEOUT).await?;
-        ensure!(expected.contains(&judgement.verdict), "{judgement}");
-        Ok(())
+        let job = (self.name, self.scenario.pods());
+        waits::ensure_verdict(observer, job, expected).await.map(drop)
     }
 }
 

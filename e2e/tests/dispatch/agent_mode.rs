@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use crds::{meta::is_true, v1alpha1::ClusterCapacity, v1beta2::Workload};
-use e2e::installation::TIMEOUT;
+use e2e::{installation::TIMEOUT, waits};
 use harness::{Cluster, RunVerdict};
 use jobs::{GenericJob, Job};
 use k8s_openapi::api::batch::v1::Job as StoredJob;
@@ -52,9 +52,7 @@ async fn a_remote_workload_that_fits_is_admitted_and_its_job_finishes() -> Resul
     let clone = worker.until(&clones, "fits", "is finished", TIMEOUT, over).await?;
     let admission = clone.status.admission.context("an admission")?;
     assert_eq!(admission.cluster_queue, "sluice-thin");
-    let judgement = space.observer().judge("fits", 2, TIMEOUT).await?;
-    assert_eq!(judgement.verdict, RunVerdict::Once, "{judgement}");
-    Ok(())
+    waits::ensure_verdict(space.observer(), ("fits", 2), &[RunVerdict::Once]).await.map(drop)
 }
 
 #[tokio::test]

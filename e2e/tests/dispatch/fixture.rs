@@ -2,7 +2,7 @@
 
 use std::{fmt::Debug, time::Duration};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use crds::{
     v1alpha1::{ClusterCapacity, LOCAL},
     v1beta2::{MultiKueueCluster, Workload},
@@ -224,9 +224,7 @@ impl DispatchFixture {
         self.until_complete(job, 2 * TIMEOUT).await?;
         self.until_workload(job, "is finished", |one| holds(one, "Finished")).await?;
         self.until_nothing_is_left().await?;
-        let judgement = self.space.observer().judge(job, pods, TIMEOUT).await?;
-        ensure!(verdicts.contains(&judgement.verdict), "{judgement}");
-        Ok(())
+        waits::ensure_verdict(self.space.observer(), (job, pods), verdicts).await.map(drop)
     }
 
     /// Runs `sluicectl` against the manager cluster. Gives its exit code and what it printed.

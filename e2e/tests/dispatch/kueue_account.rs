@@ -1,11 +1,12 @@
 //! A worker that is registered with the account which Kueue's script makes for MultiKueue: it may create, read and delete copies, and
 //! patches nothing but the status of Workloads (docs/reference/multikueue.md §2.9).
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use crds::{meta::is_true, v1beta2::Workload};
 use e2e::installation::{
     Installation, InstallationPlan, InstallationPorts, NAMESPACE, TIMEOUT, registration,
 };
+use e2e::waits;
 use harness::{Cluster, LabPlan, RunVerdict, Space, TestLab};
 use k8s_openapi::api::{batch::v1::Job, core::v1::Pod};
 use kube::api::{Patch, PatchParams, PostParams};
@@ -90,9 +91,7 @@ async fn runs_to_its_end(hub: &Cluster, space: &Space) -> Result<()> {
     jobs.create(&PostParams::default(), &job).await?;
     let is_complete = |job: &Job| objects::job_is(job, "Complete");
     hub.until(&jobs, "short", "is complete", 2 * TIMEOUT, is_complete).await?;
-    let judgement = space.observer().judge("short", 2, TIMEOUT).await?;
-    ensure!(judgement.verdict == RunVerdict::Once, "{judgement}");
-    Ok(())
+    waits::ensure_verdict(space.observer(), ("short", 2), &[RunVerdict::Once]).await.map(drop)
 }
 
 /// The worker refuses the priority, and the Job goes on.

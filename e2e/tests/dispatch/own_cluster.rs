@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use crds::v1beta2::{ClusterQueue, ResourceFlavor};
-use e2e::installation::TIMEOUT;
+use e2e::{installation::TIMEOUT, waits};
 use harness::RunVerdict;
 use k8s_openapi::api::batch::v1::Job;
 use kube::api::DeleteParams;
@@ -28,8 +28,7 @@ async fn a_job_waits_for_quota_runs_and_finishes() -> Result<()> {
                 status.succeeded == Some(2)
             })
             .await?;
-        let judgement = space.observer().judge(name, 2, TIMEOUT).await?;
-        assert_eq!(judgement.verdict, RunVerdict::Once, "{judgement}");
+        waits::ensure_verdict(space.observer(), (name, 2), &[RunVerdict::Once]).await?;
     }
     expect_counted(namespace).await?;
     // Nothing uses them any more.

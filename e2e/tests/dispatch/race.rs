@@ -8,7 +8,7 @@ use crds::{
 };
 use e2e::{
     installation::{Installation, InstallationPlan, InstallationPorts, TIMEOUT},
-    objects,
+    objects, waits,
 };
 use harness::{Cluster, LabPlan, RunVerdict, TestLab};
 use k8s_openapi::api::{batch::v1::Job, core::v1::Pod};
@@ -78,8 +78,7 @@ async fn a_job_runs_on_the_first_worker_that_admits_it() -> Result<()> {
     let status = &all.first().context("a Workload")?.status;
     ensure!(status.cluster_name.as_deref() == Some("worker-2"), "{status:?}");
     no_clone_is_left([without, with], namespace).await?;
-    let judgement = space.observer().judge("train", 2, TIMEOUT).await?;
-    ensure!(judgement.verdict == RunVerdict::Once, "{judgement}");
+    waits::ensure_verdict(space.observer(), ("train", 2), &[RunVerdict::Once]).await?;
     let mut topics = Topics::default();
     let workers = [without, with];
     let preempts = preemption_gates::one_of_two_workers_preempts(lab, &installation, workers);

@@ -2,6 +2,8 @@
 
 use anyhow::{Result, ensure};
 use crds::v1beta2::Workload;
+use e2e::waits;
+use harness::RunVerdict;
 use kube::ResourceExt;
 use serde_json::json;
 
@@ -67,7 +69,7 @@ async fn preempts(test: &str, quota: &str) -> Result<()> {
     };
     fixture.until_workload("victim", "is preempted", preempted).await?;
     fixture.until_complete("urgent", e2e::installation::TIMEOUT).await?;
-    let once = fixture.space.observer().judge("urgent", 2, e2e::installation::TIMEOUT).await?;
-    ensure!(once.verdict == harness::RunVerdict::Once, "{once}");
+    let observer = fixture.space.observer();
+    waits::ensure_verdict(observer, ("urgent", 2), &[RunVerdict::Once]).await?;
     fixture.expect_once_when_ended("victim", 2).await
 }

@@ -31,9 +31,7 @@ async fn a_job_runs_once_on_a_worker_with_free_capacity_and_leaves_no_objects() 
     for worker in &installation.workers {
         waits::until_no_job_is_left(worker, namespace, TIMEOUT).await?;
     }
-    let judgement = space.observer().judge("train", 2, TIMEOUT).await?;
-    assert_eq!(judgement.verdict, RunVerdict::Once, "{judgement}");
-    Ok(())
+    waits::ensure_verdict(space.observer(), ("train", 2), &[RunVerdict::Once]).await.map(drop)
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use crds::{
     names::{MANAGED, annotations::POD_SUSPENDING_PARENT},
     v1beta2::ClusterQueue,
 };
-use e2e::{installation::TIMEOUT, objects::phase};
+use e2e::{installation::TIMEOUT, objects::phase, waits};
 use harness::annotation;
 use k8s_openapi::api::{apps::v1::Deployment, core::v1::Pod};
 use kube::{
@@ -72,10 +72,8 @@ async fn pods_of_a_deployment_are_queued_one_by_one() -> Result<()> {
     until_admitted(&fixture, 1).await?;
 
     deployments.delete("serve", &DeleteParams::background()).await?;
-    fixture
-        .hub
-        .until_all(&fixture.pods(), "", "all are gone", 2 * TIMEOUT, <[Pod]>::is_empty)
-        .await?;
+    let namespace = fixture.space.namespace();
+    waits::until_no_pod_is_left(&fixture.hub, namespace, 2 * TIMEOUT).await?;
     fixture.until_quota_is_free().await
 }
 
@@ -97,7 +95,8 @@ async fn a_pod_of_a_deployment_runs_on_a_worker() -> Result<()> {
     fixture.hub.until(&deployments, "serve", "counts its pod", 2 * TIMEOUT, is_ready).await?;
 
     deployments.delete("serve", &DeleteParams::background()).await?;
-    fixture.hub.until_all(&pods, "", "all are gone", 2 * TIMEOUT, <[Pod]>::is_empty).await?;
-    worker.until_all(&copies, "", "no copy is left", 2 * TIMEOUT, <[Pod]>::is_empty).await?;
+    for cluster in [&fixture.hub, &worker] {
+        waits::until_no_pod_is_left(cluster, namespace, 2 * TIMEOUT).await?;
+    }
     fixture.until_quota_is_free().await
 }

@@ -6,6 +6,7 @@ use e2e::{
     installation::TIMEOUT,
     listed_pods::are_listed,
     objects::{LONG, phase},
+    waits,
 };
 use harness::Cluster;
 use k8s_openapi::api::core::v1::Pod;
@@ -21,8 +22,7 @@ const A_WHILE: u32 = 6;
 
 async fn until_nothing_is_left(fixture: &PodsFixture, worker: &Cluster) -> Result<()> {
     let namespace = fixture.space.namespace();
-    let pods: Api<Pod> = worker.api(namespace);
-    worker.until_all(&pods, "", "no pod is left", 2 * TIMEOUT, <[Pod]>::is_empty).await?;
+    waits::until_no_pod_is_left(worker, namespace, 2 * TIMEOUT).await?;
     let clones: Api<Workload> = worker.api(namespace);
     worker.until_all(&clones, "", "no clone is left", TIMEOUT, <[Workload]>::is_empty).await?;
     Ok(())

@@ -1,6 +1,6 @@
 //! The fixture of a test: the installation, a namespace everywhere, operators of the kind under test, and waits.
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use crds::{meta::is_true, names::MULTI_KUEUE_CONTROLLER, v1beta2::Workload};
 use e2e::{
     installation::{Installation, TIMEOUT},
@@ -230,18 +230,15 @@ impl KindFixture {
             let clones = self.workloads(worker);
             let none = |all: &[Workload]| all.is_empty();
             worker.until_all(&clones, "", "no clone is left", TIMEOUT, none).await?;
-            let pods = worker.api::<Pod>(self.namespace());
-            let none = |all: &[Pod]| all.is_empty();
-            worker.until_all(&pods, "", "no pod is left", TIMEOUT, none).await?;
+            waits::until_no_pod_is_left(worker, self.namespace(), TIMEOUT).await?;
         }
         Ok(())
     }
 
     /// The observer's verdict about a job is one of these.
     pub(crate) async fn expect(&self, job: &str, verdicts: &[RunVerdict]) -> Result<()> {
-        let judgement = self.space.observer().judge(job, self.tested.pods(), TIMEOUT).await?;
-        ensure!(verdicts.contains(&judgement.verdict), "{judgement}");
-        Ok(())
+        let job = (job, self.tested.pods());
+        waits::ensure_verdict(self.space.observer(), job, verdicts).await.map(drop)
     }
 }
 

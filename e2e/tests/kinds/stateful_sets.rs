@@ -6,7 +6,7 @@ use crds::{
     names::{annotations::POD_SUSPENDING_PARENT, labels::POD_GROUP_NAME},
     v1beta2::Workload,
 };
-use e2e::{installation::TIMEOUT, listed_pods::are_listed, objects::phase};
+use e2e::{installation::TIMEOUT, listed_pods::are_listed, objects::phase, waits};
 use harness::{Cluster, annotation};
 use k8s_openapi::api::{apps::v1::StatefulSet, core::v1::Pod};
 use kube::{
@@ -124,9 +124,7 @@ async fn until_nothing_is_left(worker: &Cluster, namespace: &str) -> Result<()> 
     let none = |all: &[Workload]| all.is_empty();
     let clones: Api<Workload> = worker.api(namespace);
     worker.until_all(&clones, "", "no clone is left", 2 * TIMEOUT, none).await?;
-    let pods: Api<Pod> = worker.api(namespace);
-    worker.until_all(&pods, "", "no pod is left", 2 * TIMEOUT, <[Pod]>::is_empty).await?;
-    Ok(())
+    waits::until_no_pod_is_left(worker, namespace, 2 * TIMEOUT).await
 }
 
 /// The pods are made on one of two workers from a copy of the set; those of the hub stay gated.

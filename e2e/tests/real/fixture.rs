@@ -109,15 +109,11 @@ impl RealFixture {
 
     /// Reason and message about pods of a job that cannot start, once the manager shows one of these reasons.
     pub(crate) async fn until_failing(&self, job: &str, reasons: &[&str]) -> Result<[String; 2]> {
-        let shown = |one: &Workload| {
-            let condition = meta::find(&one.status.conditions, "sluice.dev/PodsFailing")?;
-            let fails = condition.status == "True" && reasons.contains(&&*condition.reason);
-            fails.then(|| [condition.reason.clone(), condition.message.clone()])
-        };
         let (place, what) = ((&self.hub, self.namespace()), format!("shows one of {reasons:?}"));
-        let fails = |one: &Workload| shown(one).is_some();
+        let fails = |one: &Workload| waits::pods_failing(one, reasons).is_some();
         let workload = waits::until_workload(place, (job, &what), 2 * TIMEOUT, fails).await?;
-        shown(&workload).context("the condition")
+        let shown = waits::pods_failing(&workload, reasons).context("the condition")?;
+        Ok([shown.reason.clone(), shown.message.clone()])
     }
 
     /// What `sluicectl explain` prints about a job, once it names an Event about pods that cannot start.
@@ -186,9 +182,7 @@ impl RealFixture {
 
     /// The observer saw a pod without an owner run once, on one worker; `work` is 0 if it failed.
     pub(crate) async fn ensure_pod_once(&self, pod: &str, work: usize) -> Result<Judgement> {
-        let judgement = self.space.observer().judge_pod(pod, work, TIMEOUT).await?;
-        ensure!(judgement.verdict == RunVerdict::Once, "{judgement}");
-        Ok(judgement)
+        waits::ensure_pod_once(self.space.observer(), pod, work).await
     }
 
     /// Waits until a pod of the manager has this phase.
@@ -204,9 +198,7 @@ impl RealFixture {
         pods: usize,
         verdict: RunVerdict,
     ) -> Result<Judgement> {
-        let judgement = self.space.observer().judge(job, pods, TIMEOUT).await?;
-        ensure!(judgement.verdict == verdict, "{judgement}");
-        Ok(judgement)
+        waits::ensure_verdict(self.space.observer(), (job, pods), &[verdict]).await
     }
 
     /// What the containers of the test wrote on all nodes of a worker.

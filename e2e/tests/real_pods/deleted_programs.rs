@@ -4,10 +4,8 @@ use anyhow::{Context, Result, ensure};
 use e2e::diary::{self, Diary};
 use e2e::installation::{NAMESPACE, TIMEOUT};
 use e2e::{objects, waits};
-use futures::future::select_all;
 use harness::{Cluster, Judgement, Observer, RunVerdict, make_namespace};
 use k8s_openapi::api::core::v1::Pod;
-use kube::Api;
 
 use crate::clusters::{STARTED, TestClusters};
 
@@ -37,8 +35,8 @@ pub(crate) async fn lose_no_job(clusters: &TestClusters) -> Result<()> {
         let job = diary::job(PLACE, &format!("job-{number}"), PODS, SCRIPT);
         hub.apply(&job.to_string(), PLACE).await?;
     }
-    let runs = workers.iter().map(|worker| Box::pin(until_one_runs(worker)));
-    select_all(runs).await.0?;
+    let runs = |all: &[Pod]| all.iter().any(|pod| objects::phase(pod) == "Running");
+    waits::until_pods_on_any(workers, (PLACE, "", "one runs"), 2 * TIMEOUT, runs).await?;
     for cluster in &all {
         let delete = ["delete", "pods", "--all", "-n", NAMESPACE, "--force", "--wait=false"];
         cluster.kubectl(&delete).await?;
@@ -48,24 +46,12 @@ pub(crate) async fn lose_no_job(clusters: &TestClusters) -> Result<()> {
     for number in 1..=JOBS {
         let job = format!("job-{number}");
         waits::until_job_ended((hub, PLACE), (&job, "Complete"), 3 * TIMEOUT).await?;
-        let judgement = observer.judge(&job, PODS, TIMEOUT).await?;
-        ensure!(judgement.verdict == RunVerdict::Once, "{judgement}");
-        seen.push(judgement);
+        seen.push(waits::ensure_verdict(&observer, (&job, PODS), &[RunVerdict::Once]).await?);
     }
     for worker in workers {
         waits::until_no_pod_is_left(worker, PLACE, TIMEOUT).await?;
     }
     containers_wrote_the_same(clusters, &seen)
-}
-
-async fn until_one_runs(worker: &Cluster) -> Result<()> {
-    let runs = |all: &[Pod]| {
-        let mut phases = all.iter().filter_map(|pod| pod.status.as_ref()?.phase.as_deref());
-        phases.any(|phase| phase == "Running")
-    };
-    let pods: Api<Pod> = worker.api(PLACE);
-    worker.until_all(&pods, "", "one runs", 2 * TIMEOUT, runs).await?;
-    Ok(())
 }
 
 /// On real nodes of a lab, the diaries are those of the ledger. Nodes of other clusters keep theirs to themselves.

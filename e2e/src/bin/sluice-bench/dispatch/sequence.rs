@@ -5,8 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use crds::{meta::is_true, names::conditions::FINISHED, v1beta2::Workload};
-use e2e::installation::TIMEOUT;
-use k8s_openapi::api::batch::v1::Job;
+use e2e::{installation::TIMEOUT, waits};
 
 use super::audit::LogPositions;
 use super::timestamps::{JobTimestamps, Watches};
@@ -99,9 +98,7 @@ async fn one(field: &BenchEnvironment<'_>, watches: &Watches, name: &str) -> Res
     };
     let book = watches.until(name, TIMEOUT, |book| book.get(name).is_some_and(over)).await?;
     for worker in &field.installation.workers {
-        let (jobs, clones) = (worker.api::<Job>(NAME), worker.api::<Workload>(NAME));
-        worker.until_all(&jobs, "", "no Job is left", TIMEOUT, <[Job]>::is_empty).await?;
-        worker.until_all(&clones, "", "no clone is left", TIMEOUT, <[Workload]>::is_empty).await?;
+        waits::until_no_job_is_left(worker, NAME, TIMEOUT).await?;
     }
     let settled = |all: &[Workload]| {
         all.iter().all(|one| {
