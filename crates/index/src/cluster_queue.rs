@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use crds::meta::is_deleting;
 use crds::v1beta2::{self, ClusterQueuePreemption, FlavorFungibility};
 use engine::Names;
 use engine::ids::QueueId;
@@ -81,7 +82,7 @@ fn keep(names: &mut Names, queue: &v1beta2::ClusterQueue) -> IndexedClusterQueue
         covered: groups.iter().flat_map(|one| &one.covered_resources).cloned().collect(),
         check_bindings: check_bindings(&queue.spec),
         concurrent_admission: queue.spec.concurrent_admission_policy.clone(),
-        terminating: queue.metadata.deletion_timestamp.is_some(),
+        terminating: is_deleting(&queue.metadata),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crds::meta::is_deleting;
 use crds::names::reasons;
 use crds::v1beta2;
 use engine::spec::LocalQueueInfo;
@@ -26,7 +27,7 @@ impl LocalQueues {
     ) -> (Event, bool) {
         let key = format!("{namespace}/{name}");
         let id = names.local_queues.intern(&key);
-        let stays = |queue: &&v1beta2::LocalQueue| queue.metadata.deletion_timestamp.is_none();
+        let stays = |queue: &&v1beta2::LocalQueue| !is_deleting(&queue.metadata);
         let Some(queue) = queue.filter(stays) else {
             self.0.remove(&key);
             return (Event::LocalQueue(id, None), false);

@@ -1,8 +1,7 @@
 //! Which Workloads have variants, and by which rules. Source: docs/reference/kueue.md §4.13.
 
-use crds::meta::is_true;
+use crds::meta::is_deleting;
 use crds::names::annotations::ELASTIC_JOB;
-use crds::names::conditions::{FINISHED, QUOTA_RESERVED};
 use crds::v1beta2::{ConcurrentAdmissionPolicy, Workload};
 
 /// The flavors that a Workload is tried with, one variant each.
@@ -17,13 +16,12 @@ pub struct VariantRules {
 /// Whether a Workload of a ClusterQueue with variants is to become the parent of some. One that holds quota keeps it; an elastic one is no
 /// parent, because its slices replace one another.
 pub(crate) fn becomes_parent(workload: &Workload) -> bool {
-    let is = |condition| is_true(&workload.status.conditions, condition);
     let annotations = workload.metadata.annotations.as_ref();
     let elastic = annotations.is_some_and(|all| all.contains_key(ELASTIC_JOB));
     !workload.has_variants()
         && workload.parent().is_none()
-        && workload.metadata.deletion_timestamp.is_none()
-        && !is(FINISHED)
-        && !is(QUOTA_RESERVED)
+        && !is_deleting(&workload.metadata)
+        && !workload.is_finished()
+        && !workload.has_quota_reservation()
         && !elastic
 }

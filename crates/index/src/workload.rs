@@ -28,9 +28,8 @@ pub use self::workload_request::job_kind;
 /// queue: it is finished, has quota, is excluded, or is a parent of variants.
 #[must_use]
 pub fn pending_order(config: &IndexConfig, workload: &Workload) -> Option<dispatch::QueueOrder> {
-    let conditions = &workload.status.conditions;
-    let is_out = is_true(conditions, conditions::FINISHED)
-        || is_true(conditions, conditions::QUOTA_RESERVED)
+    let is_out = workload.is_finished()
+        || workload.has_quota_reservation()
         || queue_eligibility::is_excluded(config, workload)
         || config.is_parent(workload);
     (!is_out).then(|| dispatch::QueueOrder {
@@ -60,7 +59,7 @@ impl Index {
     /// release of quota is visible only if an entered object had quota.
     pub fn workload(&mut self, names: &mut Names, workload: &Workload, now: Time) -> Vec<Event> {
         let (namespace, name) = key_of(workload);
-        if is_true(&workload.status.conditions, conditions::FINISHED) {
+        if workload.is_finished() {
             // A finished Workload leaves queue and usage like a deleted one (§2.5).
             return self.workload_gone(names, namespace, name);
         }

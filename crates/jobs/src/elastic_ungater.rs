@@ -9,7 +9,7 @@ use crds::{
     meta::is_true,
     names::{
         annotations::{ELASTIC_JOB, WORKLOAD_SLICE_NAME, WORKLOAD_SLICE_REPLACEMENT_FOR},
-        conditions::{ADMITTED, EVICTED, FINISHED},
+        conditions::ADMITTED,
     },
     v1beta2::Workload,
 };
@@ -84,8 +84,8 @@ fn granted(slice: &Workload) -> BTreeMap<&str, i32> {
 }
 
 fn is_admitted(slice: &Workload) -> bool {
-    let is = |condition| is_true(&slice.status.conditions, condition);
-    is(ADMITTED) && !is(FINISHED) && !is(EVICTED)
+    let admitted = is_true(&slice.status.conditions, ADMITTED);
+    admitted && !slice.is_finished() && !slice.is_evicted()
 }
 
 fn replaces(slice: &Workload, old: &Workload) -> bool {
@@ -98,6 +98,7 @@ fn replaces(slice: &Workload, old: &Workload) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use crds::names::conditions::{EVICTED, FINISHED};
     use serde_json::{Value, json};
 
     use super::*;

@@ -13,10 +13,10 @@ mod workload_keys;
 mod workload_match;
 
 use crds::{
-    meta::{find, is_true, label},
+    meta::{find, is_deleting, is_true, label},
     names::{
         RESOURCE_IN_USE_FINALIZER,
-        conditions::{ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED},
+        conditions::{ADMITTED, EVICTED},
         labels::MULTI_KUEUE_ORIGIN,
         reasons,
     },
@@ -94,8 +94,7 @@ pub fn reconcile<J: GenericJob + Clone>(
 ) -> Vec<ReconcileStep<J>> {
     // Also while it is being deleted (docs/reference/kueue.md §7.3 row 0b).
     if job.is_skipped() {
-        let waits =
-            job.never_admissible_reason().filter(|_| job.metadata().deletion_timestamp.is_none());
+        let waits = job.never_admissible_reason().filter(|_| !is_deleting(job.metadata()));
         let reason = reasons::ERR_WORKLOAD_COMPOSE;
         return waits
             .map(|message| ReconcileStep::Refuse { reason, message })
@@ -104,7 +103,7 @@ pub fn reconcile<J: GenericJob + Clone>(
     }
     // Nothing else is decided about a job that is being deleted (docs/reference/kueue.md §7.3 row
     // 0c).
-    if job.metadata().deletion_timestamp.is_some() {
+    if is_deleting(job.metadata()) {
         if job.defers_finalization(context.gates) {
             return vec![];
         }
@@ -147,14 +146,14 @@ fn without_workload<J: GenericJob + Clone>(
         let finished = others.iter().flat_map(|other| finish(other, &outcome));
         return finished
             // Not before all of them are finished: a finalized pod may vanish, and its result with it.
-            .chain(finalize_job(job).filter(|_| !others.iter().any(|one| !is(one, FINISHED))))
+            .chain(finalize_job(job).filter(|_| !others.iter().any(|one| !one.is_finished())))
             .collect();
     }
     match others {
         [first, rest @ ..]
             if job.is_suspended()
-                && !is(first, QUOTA_RESERVED)
-                && !is(first, FINISHED)
+                && !first.has_quota_reservation()
+                && !first.is_finished()
                 && !job.pod_sets(context.gates).is_empty() =>
         {
             if let Some(refused) = refuse_pod_sets(job, context.gates) {
@@ -183,7 +182,7 @@ fn without_prebuilt_workload<J: GenericJob + Clone>(
     others: &[&Workload],
     context: ReconcileContext<'_>,
 ) -> Vec<ReconcileStep<J>> {
-    let unfinished = others.iter().filter(|other| !is(other, FINISHED));
+    let unfinished = others.iter().filter(|other| !other.is_finished());
     let out_of_sync = unfinished.flat_map(|other| {
         let message = "The prebuilt workload is out of sync with its user job".to_owned();
         let reason = reasons::OUT_OF_SYNC;
@@ -218,10 +217,10 @@ fn with_workload<J: GenericJob + Clone>(
     workload: &Workload,
     context: ReconcileContext<'_>,
 ) -> Vec<ReconcileStep<J>> {
-    if is(workload, FINISHED) {
+    if workload.is_finished() {
         return remove_finalizer(workload).into_iter().chain(finalize_job(job)).collect();
     }
-    if workload.metadata.deletion_timestamp.is_some() {
+    if is_deleting(&workload.metadata) {
         let stop = stop(job, Some(workload), StopReason::WorkloadDeleted, context);
         // The finalizer holds the Workload, and with it the quota, until the pods are gone.
         let pods_active = stop.is_some() || job.is_active();
@@ -235,11 +234,11 @@ fn with_workload<J: GenericJob + Clone>(
     }
     let mut steps: Vec<ReconcileStep<J>> = workload_keys::steps(job, workload, context);
     steps.extend(update_reclaimable_pods(job, workload, context.gates));
-    if is(workload, EVICTED) {
+    if workload.is_evicted() {
         steps.extend(stop_or_release(job, workload, context));
-    } else if job.is_suspended() || (is(workload, ADMITTED) && job.may_restart()) {
+    } else if job.is_suspended() || (is_admitted(workload) && job.may_restart()) {
         steps.extend(start_or_move_to_queue(job, workload, context));
-    } else if !is(workload, ADMITTED) {
+    } else if !is_admitted(workload) {
         // Reserved quota alone lets no job run (docs/reference/kueue.md §7.3 row 8).
         steps.extend(stop(job, Some(workload), StopReason::NotAdmitted, context));
     }
@@ -253,7 +252,7 @@ fn stop_or_release<J: GenericJob>(
     context: ReconcileContext<'_>,
 ) -> Option<ReconcileStep<J>> {
     let stop = stop(job, Some(workload), StopReason::WorkloadEvicted, context);
-    let reserved = is(workload, QUOTA_RESERVED) && !job.is_active();
+    let reserved = workload.has_quota_reservation() && !job.is_active();
     stop.or_else(|| reserved.then(|| WorkloadStep::ReleaseQuota.of(workload)))
 }
 
@@ -262,7 +261,7 @@ fn start_or_move_to_queue<J: GenericJob + Clone>(
     workload: &Workload,
     context: ReconcileContext<'_>,
 ) -> Option<ReconcileStep<J>> {
-    if is(workload, ADMITTED) {
+    if is_admitted(workload) {
         // A gated pod has no field that names another controller: a start would run it here beside its copy.
         let runs_elsewhere = job.stays_gated_when_dispatched() && is_dispatched(workload);
         return if runs_elsewhere { None } else { start(job, workload, context) };
@@ -270,7 +269,7 @@ fn start_or_move_to_queue<J: GenericJob + Clone>(
     // The API refuses another queue name while quota is reserved (docs/reference/kueue.md §1.2).
     // A clone belongs to its manager.
     let moved = !is_clone(workload)
-        && !is(workload, QUOTA_RESERVED)
+        && !workload.has_quota_reservation()
         && workload.spec.queue_name != job.queue_name();
     moved.then(|| WorkloadStep::UpdateQueueName(job.queue_name().to_owned()).of(workload))
 }
@@ -383,7 +382,7 @@ fn finalize_job<J: GenericJob>(job: &J) -> Option<ReconcileStep<J>> {
 }
 
 pub(crate) fn finish<J>(workload: &Workload, outcome: &JobOutcome) -> Vec<ReconcileStep<J>> {
-    if is(workload, FINISHED) {
+    if workload.is_finished() {
         return remove_finalizer(workload).into_iter().collect();
     }
     let reason = if outcome.success { reasons::SUCCEEDED } else { reasons::FAILED };
@@ -397,6 +396,6 @@ pub(crate) fn remove_finalizer<J>(workload: &Workload) -> Option<ReconcileStep<J
     has_finalizer.then(|| WorkloadStep::RemoveFinalizer.of(workload))
 }
 
-fn is(workload: &Workload, condition: &str) -> bool {
-    is_true(&workload.status.conditions, condition)
+fn is_admitted(workload: &Workload) -> bool {
+    is_true(&workload.status.conditions, ADMITTED)
 }

@@ -11,13 +11,10 @@ mod one_group;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crds::{
-    meta::is_true,
-    names::{
-        annotations::{
-            COMPONENT_WORKLOAD_INDEX, IS_GROUP_WORKLOAD, JOB_OWNER_GVK, JOB_OWNER_NAME,
-            POD_SUSPENDING_PARENT,
-        },
-        conditions::FINISHED,
+    meta::is_deleting,
+    names::annotations::{
+        COMPONENT_WORKLOAD_INDEX, IS_GROUP_WORKLOAD, JOB_OWNER_GVK, JOB_OWNER_NAME,
+        POD_SUSPENDING_PARENT,
     },
     v1beta2::Workload,
 };
@@ -109,7 +106,7 @@ pub fn reconcile<J: GenericJob + From<Pod>>(
         return leave(set, workloads);
     }
     // The garbage collector deletes the Workloads of a set that is gone.
-    let is_left = set.metadata().deletion_timestamp.is_some() || set.is_skipped();
+    let is_left = is_deleting(set.metadata()) || set.is_skipped();
     let size = set.set_size().filter(|_| !is_left);
     if set_copies::is_copy(set) {
         return size.map(|_| reconcile_copy(set, workloads, pods, gates)).unwrap_or_default();
@@ -130,9 +127,7 @@ pub fn reconcile<J: GenericJob + From<Pod>>(
 /// Deletes the Workloads that a set made before another parent held its pods: they have quota that no pod uses. The pods are left to
 /// that parent.
 fn leave<J: GenericJob>(set: &J, workloads: &[&Workload]) -> Vec<ReconcileStep<J>> {
-    let is_over = |one: &Workload| {
-        is_true(&one.status.conditions, FINISHED) || one.metadata.deletion_timestamp.is_some()
-    };
+    let is_over = |one: &Workload| one.is_finished() || is_deleting(&one.metadata);
     let owned = workloads.iter().filter(|one| is_owned_by(one, set) && !is_over(one));
     owned.map(|one| WorkloadStep::Delete.of(one)).collect()
 }
@@ -147,7 +142,7 @@ fn reconcile_copy<J: GenericJob + From<Pod>>(
     let is_group = matches!(set.set_size(), Some(SetSize::Group { .. }));
     let group = one_group::workload_of(set, workloads, gates).filter(|_| is_group);
     let clones = if is_group { group.as_slice() } else { workloads };
-    let lives = |one: &&&Workload| one.metadata.deletion_timestamp.is_none();
+    let lives = |one: &&&Workload| !is_deleting(&one.metadata);
     let taken = clones.iter().filter(lives).filter_map(|one| take_over(set, one));
     let adopted = pods.iter().filter_map(|pod| one_group::adopted(set, pod, group, gates));
     taken
@@ -176,7 +171,7 @@ fn reconcile_replicas<J: GenericJob + From<Pod>>(
         match replica_of(workload).filter(|replica| wanted(*replica)) {
             // A second Workload of a replica would take its quota twice.
             Some(replica) if present.insert(replica) => steps.extend(follow(set, workload, gates)),
-            _ if workload.metadata.deletion_timestamp.is_some() => {}
+            _ if is_deleting(&workload.metadata) => {}
             _ => steps.push(WorkloadStep::Delete.of(workload)),
         }
     }
@@ -211,8 +206,7 @@ fn holds_former<J: GenericJob>(set: &J, pod: &Pod, gates: JobGates) -> bool {
 
 /// What the Workload of a replica follows of the set.
 fn follow<J: GenericJob>(set: &J, workload: &Workload, gates: JobGates) -> Vec<ReconcileStep<J>> {
-    let conditions = &workload.status.conditions;
-    if is_true(conditions, FINISHED) || workload.metadata.deletion_timestamp.is_some() {
+    if workload.is_finished() || is_deleting(&workload.metadata) {
         return Vec::new();
     }
     let keys = follow_keys(set, workload, gates);

@@ -13,7 +13,7 @@ use crds::{
     meta::{find, is_true},
     names::{
         check_states::{PENDING, READY, REJECTED, RETRY},
-        conditions::{ADMITTED, FINISHED},
+        conditions::ADMITTED,
         provisioning::{ACCEPTED, BOOKING_EXPIRED, CAPACITY_REVOKED, FAILED, PROVISIONED},
     },
     v1beta2::{
@@ -119,8 +119,7 @@ pub fn next_state(
     }
     if is(CAPACITY_REVOKED) {
         // Pods that the autoscaler's nodes have lost would wait for ever. A Workload that is over has none.
-        let over = is_true(&workload.status.conditions, FINISHED);
-        if !workload.is_active() || over {
+        if !workload.is_active() || workload.is_finished() {
             return CheckUpdate::unchanged(known);
         }
         return CheckUpdate::to(known, REJECTED, message(CAPACITY_REVOKED));

@@ -13,7 +13,7 @@ use crds::{
     meta::{is_deleting, is_true},
     names::{
         check_states::{PENDING, READY},
-        conditions::{ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED},
+        conditions::ADMITTED,
         provisioning::{BOOKING_EXPIRED, CHECK_INACTIVE, FAILED, NO_REQUEST_NEEDED},
     },
     v1beta2::{AdmissionCheckState, ProvisioningRequestConfigSpec, Workload},
@@ -86,18 +86,16 @@ pub struct CheckDecision {
 /// Whether the requests of a Workload are for nothing: it is over, or evicted.
 #[must_use]
 pub fn is_over(workload: &Workload, cleans_up_evicted: bool) -> bool {
-    let is = |condition| is_true(&workload.status.conditions, condition);
-    is(FINISHED) || (cleans_up_evicted && is(EVICTED))
+    workload.is_finished() || (cleans_up_evicted && workload.is_evicted())
 }
 
 /// Whether a Workload asks for room: it holds quota that it is not about to lose.
 #[must_use]
 pub fn asks(workload: &Workload) -> bool {
-    let is = |condition| is_true(&workload.status.conditions, condition);
-    is(QUOTA_RESERVED)
-        && !is(FINISHED)
-        && !is(EVICTED)
-        && workload.metadata.deletion_timestamp.is_none()
+    workload.has_quota_reservation()
+        && !workload.is_finished()
+        && !workload.is_evicted()
+        && !is_deleting(&workload.metadata)
         && workload.status.admission.is_some()
 }
 

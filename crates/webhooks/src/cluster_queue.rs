@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crds::{
+    meta::is_deleting,
     v1beta2::{
         AdmissionCheckStrategyRule, ClusterQueue, ClusterQueueSpec, ConcurrentAdmissionPolicy,
     },
@@ -33,7 +34,7 @@ impl Validate for ClusterQueue {
         errors.extend(resource_groups::check_fair_sharing(spec.fair_sharing.as_ref()));
         errors.extend(resource_groups::check_totals(&spec.resource_groups));
         // A ClusterQueue that is being deleted only loses its finalizers.
-        if self.metadata.deletion_timestamp.is_none() {
+        if !is_deleting(&self.metadata) {
             let old = old.filter(|_| !rules.reject_invalid_on_flavors);
             errors.extend(check_on_flavors(spec, old.map(|old| &old.spec)));
         }

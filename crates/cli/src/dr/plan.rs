@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use crds::{
-    meta::{annotation, find, is_true},
+    meta::{annotation, find_true, is_deleting, is_true},
     names::{
         annotations::{CLEANUP, INCARNATION, REBUILD, WORKLOAD_SLICE_NAME, WORKLOAD_UID},
-        conditions::{ADMITTED, EVICTED, FINISHED},
+        conditions::{ADMITTED, EVICTED},
         labels::CONCURRENT_ADMISSION_PARENT,
     },
     v1beta2::{MultiKueueCluster, Workload},
@@ -215,16 +215,16 @@ fn check_cleanup(copy: &CopySet, hub: &ObservedHub) -> Result<(), NotRebuilt> {
 /// Whether the copy runs, and goes on running.
 fn check_copies(copy: &CopySet) -> Result<(), NotRebuilt> {
     let conditions = &copy.clone.status.conditions;
-    if is_true(conditions, FINISHED) {
+    if copy.clone.is_finished() {
         return Err(NotRebuilt::Finished);
     }
-    if let Some(evicted) = find(conditions, EVICTED).filter(|one| one.status == "True") {
+    if let Some(evicted) = find_true(conditions, EVICTED) {
         return Err(NotRebuilt::Evicted(evicted.reason.clone()));
     }
-    if copy.clone.metadata.deletion_timestamp.is_some() {
+    if is_deleting(&copy.clone.metadata) {
         return Err(NotRebuilt::Deleted("its clone".to_owned()));
     }
-    let mut deleted = copy.jobs.iter().filter(|job| job.metadata().deletion_timestamp.is_some());
+    let mut deleted = copy.jobs.iter().filter(|job| is_deleting(job.metadata()));
     if let Some(job) = deleted.next() {
         return Err(NotRebuilt::Deleted(kind_and_name(job)));
     }

@@ -8,7 +8,7 @@ mod execution;
 mod policy_change;
 mod window;
 
-use crds::{meta::is_true, names::conditions::FINISHED, v1beta2::Workload};
+use crds::v1beta2::Workload;
 use jiff::Timestamp;
 
 pub use deadline::{DeadlineArgument, DeadlineParseFailure};
@@ -36,5 +36,5 @@ pub fn holds_work_on(workload: &Workload, cluster: &str) -> bool {
     let status = &workload.status;
     let recorded = status.cluster_name.as_deref() == Some(cluster);
     let nominated = status.nominated_cluster_names.iter().any(|name| name == cluster);
-    (recorded || nominated) && !is_true(&status.conditions, FINISHED)
+    (recorded || nominated) && !workload.is_finished()
 }

@@ -14,7 +14,7 @@ mod text;
 use std::collections::BTreeMap;
 
 use crds::{
-    meta::{Condition, find, is_true},
+    meta::{Condition, find, find_true, is_true},
     names::conditions::{ADMITTED, EVICTED, FINISHED, PODS_FAILING, QUOTA_RESERVED},
     quantity::Quantity,
     v1beta2::{LocalQueue, Workload},
@@ -225,7 +225,7 @@ impl ConditionLine {
 fn state_of(workload: &Workload) -> (WorkloadState, Option<&Condition>) {
     let conditions = &workload.status.conditions;
     let of = |r#type| find(conditions, r#type);
-    if is_true(conditions, FINISHED) {
+    if workload.is_finished() {
         return (WorkloadState::Finished, of(FINISHED));
     }
     if !workload.is_active() {
@@ -234,10 +234,10 @@ fn state_of(workload: &Workload) -> (WorkloadState, Option<&Condition>) {
     if is_true(conditions, ADMITTED) {
         return (WorkloadState::Admitted, of(ADMITTED));
     }
-    if is_true(conditions, QUOTA_RESERVED) {
+    if workload.has_quota_reservation() {
         return (WorkloadState::QuotaReserved, of(QUOTA_RESERVED));
     }
-    match (is_true(conditions, EVICTED), of(QUOTA_RESERVED)) {
+    match (workload.is_evicted(), of(QUOTA_RESERVED)) {
         // A refusal after the eviction is newer than the eviction.
         (true, None) => (WorkloadState::Evicted, of(EVICTED)),
         (_, pending) => (WorkloadState::Pending, pending),
@@ -245,8 +245,8 @@ fn state_of(workload: &Workload) -> (WorkloadState, Option<&Condition>) {
 }
 
 fn pods_failing(workload: &Workload) -> Option<String> {
-    let failing = find(&workload.status.conditions, PODS_FAILING)?;
-    (failing.status == "True").then(|| format!("{}: {}", failing.reason, failing.message))
+    let failing = find_true(&workload.status.conditions, PODS_FAILING)?;
+    Some(format!("{}: {}", failing.reason, failing.message))
 }
 
 fn pod_sets(workload: &Workload) -> Vec<PodSetLine> {

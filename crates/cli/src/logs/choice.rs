@@ -1,6 +1,6 @@
 //! Which logs are wanted. Pure.
 
-use crds::{meta::is_true, names::conditions::FINISHED, v1beta2::Workload};
+use crds::v1beta2::Workload;
 use serde::Deserialize;
 
 use super::LogsFailure;
@@ -86,7 +86,7 @@ impl ChosenLog {
 #[must_use]
 pub fn newest<'a>(workloads: &[&'a Workload]) -> Option<&'a str> {
     let order = |workload: &&&Workload| {
-        let open = !is_true(&workload.status.conditions, FINISHED);
+        let open = !workload.is_finished();
         (open, workload.metadata.creation_timestamp.clone(), workload.metadata.name.clone())
     };
     workloads.iter().max_by_key(order)?.metadata.name.as_deref()

@@ -2,7 +2,6 @@
 //!
 //! The charged amount is that of the status, less reclaimable pods. Source: docs/reference/kueue.md §2.7.
 
-use crds::meta::is_true;
 use crds::names::conditions;
 use crds::v1beta2::{PodSetAssignment, TopologyAssignment, Workload};
 use engine::Names;
@@ -30,7 +29,7 @@ pub(super) fn admission(
     Some(AdmissionSpec {
         queue: names.queues.intern(&admission.cluster_queue),
         reserved_at: reserved.last_transition_time.as_ref().map(time).unwrap_or_default(),
-        evicted: is_true(&status.conditions, conditions::EVICTED),
+        evicted: workload.is_evicted(),
         pod_sets: pod_sets
             .map(|one| pod_set(names, workload, one, config.reclaimable(workload, &one.name)))
             .collect(),

@@ -2,7 +2,7 @@
 //!
 //! Source: docs/reference/kueue.md §2.4, §4.2.
 
-use crds::meta::{is_rebuilding, is_true};
+use crds::meta::{is_deleting, is_rebuilding, is_true};
 use crds::names::{annotations, conditions};
 use crds::v1beta2::Workload;
 use engine::Time;
@@ -37,7 +37,7 @@ pub(crate) fn admission_gates<'a>(config: &IndexConfig, workload: &'a Workload) 
 /// Whether the Workload is in no queue, whatever its backoff.
 pub(super) fn is_excluded(config: &IndexConfig, workload: &Workload) -> bool {
     !workload.is_active()
-        || workload.metadata.deletion_timestamp.is_some()
+        || is_deleting(&workload.metadata)
         || admission_gates(config, workload).is_some()
         // Until its status is complete it would be admitted a second time (docs/reference/dispatch.md §11).
         || is_rebuilding(&workload.metadata)

@@ -4,6 +4,7 @@ use std::{borrow::Cow, sync::LazyLock};
 
 use crds::{
     exact,
+    meta::is_deleting,
     names::{
         MANAGED,
         annotations::{
@@ -212,7 +213,7 @@ impl Pod {
     /// Whether it is being deleted.
     #[must_use]
     pub fn is_deleting(&self) -> bool {
-        self.metadata.deletion_timestamp.is_some()
+        is_deleting(&self.metadata)
     }
 
     /// Whether it runs, or will without anything that Kueue does.

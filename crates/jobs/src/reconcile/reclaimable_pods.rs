@@ -3,12 +3,9 @@
 //! They follow from the counts of the job. The counts of a job on workers may be those of an earlier copy
 //! ([`GenericJob::with_counts_of`]); while such a job holds quota, they follow from the counts of the present copy.
 
-use crds::{
-    names::conditions::QUOTA_RESERVED,
-    v1beta2::{ReclaimablePod, Workload},
-};
+use crds::v1beta2::{ReclaimablePod, Workload};
 
-use super::{ReconcileStep, WorkloadStep, is, slices};
+use super::{ReconcileStep, WorkloadStep, slices};
 use crate::{GenericJob, JobGates, pod_counts::pods_of, remote_objects};
 
 pub(super) fn update_reclaimable_pods<J: GenericJob>(
@@ -17,7 +14,7 @@ pub(super) fn update_reclaimable_pods<J: GenericJob>(
     gates: JobGates,
 ) -> Option<ReconcileStep<J>> {
     let other_copies = counts_other_copies(job, workload);
-    if other_copies && is(workload, QUOTA_RESERVED) {
+    if other_copies && workload.has_quota_reservation() {
         return None;
     }
     let counted = if other_copies { vec![] } else { job.reclaimable_pods() };
@@ -35,7 +32,7 @@ pub fn reclaimable_pods_of_copy<J: GenericJob>(
     workload: &Workload,
     gates: JobGates,
 ) -> Option<Vec<ReclaimablePod>> {
-    let follows_copy = counts_other_copies(job, workload) && is(workload, QUOTA_RESERVED);
+    let follows_copy = counts_other_copies(job, workload) && workload.has_quota_reservation();
     let counted = job.with_counts_of(copy).filter(|_| follows_copy)?.reclaimable_pods();
     clamped_reclaimable_pods(of_slice(counted, job, workload, gates), workload, gates)
 }
@@ -79,7 +76,7 @@ pub(crate) fn clamped_reclaimable_pods(
         .map(|pod| ReclaimablePod { count: pod.count.min(count_of(&pod.name)), ..pod })
         .collect();
     let known = &workload.status.reclaimable_pods;
-    if !is(workload, QUOTA_RESERVED) {
+    if !workload.has_quota_reservation() {
         // The pods of the next start count from zero, unless the job has still done their work.
         let left: Vec<ReclaimablePod> =
             reclaimable.into_iter().filter(|pod| pod.count > 0).collect();

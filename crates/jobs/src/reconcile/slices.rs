@@ -18,15 +18,15 @@ use crds::{
     names::{
         EXACTLY_ONCE,
         annotations::{EXECUTION, RAYCLUSTER_GENERATION, WORKLOAD_SLICE_REPLACEMENT_FOR},
-        conditions::{ADMITTED, EVICTED, FINISHED},
+        conditions::FINISHED,
         reasons,
     },
     v1beta2::{PodSet, Workload},
 };
 
 use super::{
-    JobStep, ReconcileContext, ReconcileStep, StopReason, WorkloadStep, finalize_job, finish, is,
-    is_dispatched, name,
+    JobStep, ReconcileContext, ReconcileStep, StopReason, WorkloadStep, finalize_job, finish,
+    is_admitted, is_dispatched, name,
     reclaimable_pods::update_reclaimable_pods,
     refuse_pod_sets, refuse_unresolved, remove_finalizer, start_or_move_to_queue, stop,
     stop_or_release, workload_keys,
@@ -160,11 +160,11 @@ fn with_holder<J: GenericJob + Clone>(
     }
     let mut steps = workload_keys::steps(job, holder, context);
     steps.extend(update_reclaimable_pods(job, holder, context.gates));
-    if is(holder, EVICTED) {
+    if holder.is_evicted() {
         steps.extend(stop_or_release(job, holder, context));
     } else if job.is_suspended() {
         steps.extend(start_or_move_to_queue(job, holder, context));
-    } else if job.is_managed_elsewhere() && !is(holder, ADMITTED) {
+    } else if job.is_managed_elsewhere() && !is_admitted(holder) {
         // No gate holds the pods of its copy.
         steps.extend(stop(job, Some(holder), StopReason::NotAdmitted, context));
     }
@@ -182,7 +182,7 @@ fn without_holder<J: GenericJob + Clone>(
         return with_deleted(job, slice, context).into_iter().collect();
     }
     let mut steps = workload_keys::steps(job, slice, context);
-    if is(slice, EVICTED) && !job.is_suspended() {
+    if slice.is_evicted() && !job.is_suspended() {
         steps.extend(stop_or_release(job, slice, context));
     } else if job.is_suspended() {
         steps.extend(update(job, slice, context));
@@ -243,7 +243,7 @@ fn is_unneeded<J: GenericJob>(
         return false;
     }
     // A replacement that was deactivated waits for its activation. The next size gets another one.
-    if is(pending, EVICTED) {
+    if pending.is_evicted() {
         return !same_counts(sets, &pending.spec.pod_sets);
     }
     // The pods that are not wanted any more run on a worker, which may take long to admit another slice.
@@ -254,7 +254,7 @@ fn is_unneeded<J: GenericJob>(
 /// size follows later.
 fn follow_time_limit<J: GenericJob>(job: &J, slice: &Workload) -> Option<ReconcileStep<J>> {
     let limit = max_exec_time(job);
-    let is_open = !is(slice, ADMITTED) && !leaves(slice);
+    let is_open = !is_admitted(slice) && !leaves(slice);
     let differs = is_open && slice.spec.maximum_execution_time_seconds != limit;
     differs.then(|| {
         let mut limited = slice.clone();
@@ -269,7 +269,7 @@ fn resize_reserved<J: GenericJob>(
     sets: &[PodSet],
     pending: &Workload,
 ) -> Option<ReconcileStep<J>> {
-    if is(pending, EVICTED) {
+    if pending.is_evicted() {
         // Nothing runs with it: its clone is withdrawn, the job goes on.
         return Some(WorkloadStep::ReleaseQuota.of(pending));
     }
@@ -301,7 +301,7 @@ fn resize_holder<J: GenericJob>(
     if grows(sets, held) {
         return match job.is_managed_elsewhere() {
             // It is about to stop.
-            true if !is(holder, ADMITTED) => None,
+            true if !is_admitted(holder) => None,
             true if !grows_on_workers(holder) => Some(refuse_growth(holder)),
             _ => {
                 let create = || ReconcileStep::CreateSlice(ReplacedSlice::of(holder));
@@ -371,7 +371,7 @@ fn drop_slice<J>(slice: &Workload) -> ReconcileStep<J> {
 impl<'a> Slices<'a> {
     fn of(workloads: &[&'a Workload]) -> Self {
         let (finished, mut open): (Vec<&Workload>, Vec<&Workload>) =
-            workloads.iter().copied().partition(|one| is(one, FINISHED));
+            workloads.iter().copied().partition(|one| one.is_finished());
         let all = open.clone();
         // Two slices may be of the same second: then the replacement is the later one.
         open.sort_by_key(|one| (created(one), n_predecessors(one, &all)));
@@ -412,10 +412,10 @@ impl<'a> Slices<'a> {
 /// Whether a slice has quota and is not admitted, while the one that it replaces is evicted or runs on a worker; or is not admitted
 /// any more, while that one runs on a worker. An eviction ends with the quota of the old slice, or with the admission of the new one.
 fn waits_to_replace(slice: &Workload, open: &[&Workload]) -> bool {
-    let (admitted, evicted) = (is(slice, ADMITTED), is(slice, EVICTED));
+    let (admitted, evicted) = (is_admitted(slice), slice.is_evicted());
     let waits_for = |old: &&Workload| {
         let waits =
-            if is_dispatched(old) { !admitted || evicted } else { !admitted && is(old, EVICTED) };
+            if is_dispatched(old) { !admitted || evicted } else { !admitted && old.is_evicted() };
         waits && old.has_quota_reservation() && replaces(slice, old)
     };
     slice.has_quota_reservation() && open.iter().any(waits_for)
@@ -438,20 +438,20 @@ fn pending<'a>(open: &[&'a Workload], holder: Option<&Workload>) -> Option<&'a W
         Some(holder) => waiting.rfind(|one| replaces(one, holder)),
         None => waiting
             .enumerate()
-            .max_by_key(|(at, one)| (Reverse(is(one, EVICTED)), *at))
+            .max_by_key(|(at, one)| (Reverse(one.is_evicted()), *at))
             .map(|(_, one)| one),
     }
 }
 
 /// Whether a slice is about to lose its quota.
 fn leaves(slice: &Workload) -> bool {
-    is(slice, EVICTED) || is_deleting(&slice.metadata)
+    slice.is_evicted() || is_deleting(&slice.metadata)
 }
 
 /// Whether another slice has the quota of this one. It is finished once the API shows that.
 fn is_taken_over(slice: &Workload, open: &[&Workload]) -> bool {
     let takes_over = |one: &&Workload| {
-        let stays = one.has_quota_reservation() && !is(one, EVICTED);
+        let stays = one.has_quota_reservation() && !one.is_evicted();
         stays && replaces(one, slice) && !waits_to_replace(one, open)
     };
     slice.has_quota_reservation() && open.iter().any(takes_over)

@@ -2,11 +2,11 @@
 //! (docs/reference/kueue.md §7.4).
 
 use crds::{
-    names::{annotations::ADMISSION_GATED_BY, conditions::QUOTA_RESERVED, labels::PRIORITY_CLASS},
+    names::{annotations::ADMISSION_GATED_BY, labels::PRIORITY_CLASS},
     v1beta2::Workload,
 };
 
-use super::{ReconcileContext, ReconcileStep, WorkloadStep, is};
+use super::{ReconcileContext, ReconcileStep, WorkloadStep};
 use crate::{GenericJob, JobGates, equivalence::has_controller};
 
 /// The steps for an unfinished Workload that matches its job.
@@ -59,7 +59,7 @@ pub(crate) fn update_gates<J: GenericJob>(
 /// from a PriorityClass was read at the creation, and with quota the API refuses the first class and the removal of one.
 fn update_priority<J: GenericJob>(job: &J, workload: &Workload) -> Option<ReconcileStep<J>> {
     let wanted = job.label(PRIORITY_CLASS).filter(|class| !class.is_empty());
-    let is_free = !is(workload, QUOTA_RESERVED);
+    let is_free = !workload.has_quota_reservation();
     let differs = match (&workload.spec.priority_class_ref, wanted) {
         (Some(class), _) if class.kind != "WorkloadPriorityClass" => false,
         (Some(class), Some(wanted)) => class.name != wanted,

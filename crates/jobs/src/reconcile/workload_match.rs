@@ -1,10 +1,6 @@
 //! The match between a job and its Workload (docs/reference/kueue.md §7.4).
 
-use crds::{
-    meta::is_true,
-    names::conditions::FINISHED,
-    v1beta2::{Workload, WorkloadSpec},
-};
+use crds::v1beta2::{Workload, WorkloadSpec};
 
 use super::ReconcileContext;
 use crate::{
@@ -47,8 +43,7 @@ fn is_without_match<J: GenericJob>(
     workloads: &[&Workload],
     context: ReconcileContext<'_>,
 ) -> bool {
-    let is_finished = |one: &&Workload| is_true(&one.status.conditions, FINISHED);
-    waits_for_change(job) && !context.prebuilt && !workloads.iter().any(is_finished)
+    waits_for_change(job) && !context.prebuilt && !workloads.iter().any(|one| one.is_finished())
 }
 
 /// Whether the job contradicts itself and has no pods that hold quota.

@@ -6,12 +6,8 @@
 //! ```
 
 use crds::{
-    meta::is_true,
-    names::{
-        RESOURCE_IN_USE_FINALIZER,
-        annotations::ROLE_HASH,
-        conditions::{EVICTED, FINISHED, QUOTA_RESERVED},
-    },
+    meta::is_deleting,
+    names::{RESOURCE_IN_USE_FINALIZER, annotations::ROLE_HASH},
     v1beta2::{Workload, WorkloadSpec},
 };
 use jiff::Timestamp;
@@ -113,11 +109,11 @@ pub(super) fn reconcile<J: GenericJob + From<Pod>>(
     let is_former = |one: &Workload| name(one) == former_name(set, gates) && may_be_of(one, set);
     let others = workloads.iter().filter(is_other);
     let others = others.filter(|other| is_owned_by(other, set) || is_former(other));
-    let others = others.filter(|other| other.metadata.deletion_timestamp.is_none());
+    let others = others.filter(|other| !is_deleting(&other.metadata));
     let mut steps: Vec<ReconcileStep<J>> =
         others.map(|other| WorkloadStep::Delete.of(other)).collect();
     // The pods of a Workload that is being deleted go first. New ones wait for the next Workload.
-    if own.is_some_and(|workload| workload.metadata.deletion_timestamp.is_some()) {
+    if own.is_some_and(|workload| is_deleting(&workload.metadata)) {
         return steps;
     }
     // Also without pods: its changes concern the set from now on.
@@ -129,7 +125,7 @@ pub(super) fn reconcile<J: GenericJob + From<Pod>>(
         // Pods that run have the flavors of a former Workload.
         None => steps.extend((size > 0 && !runs).then(|| create(set, gates))),
         Some(workload) if size == 0 => steps.extend(rest(set, workload, runs)),
-        Some(workload) if is_true(&workload.status.conditions, FINISHED) => {}
+        Some(workload) if workload.is_finished() => {}
         Some(workload) => steps.extend(serve(set, workload, size, gates)),
     }
     steps
@@ -144,15 +140,14 @@ pub fn runs_until(pods: &[&Pod], now: Timestamp, gates: JobGates) -> Option<Time
 
 /// What becomes of the Workload of a set without pods.
 fn rest<J: GenericJob>(set: &J, workload: &Workload, runs: bool) -> Option<ReconcileStep<J>> {
-    let conditions = &workload.status.conditions;
-    if is_true(conditions, FINISHED) {
+    if workload.is_finished() {
         // The set may come back.
         return Some(WorkloadStep::Delete.of(workload));
     }
-    let reserved = is_true(conditions, QUOTA_RESERVED);
+    let reserved = workload.has_quota_reservation();
     if !workload.is_active() {
         // It is evicted, and waits for its activation and not for pods.
-        let releases = reserved && is_true(conditions, EVICTED) && !runs;
+        let releases = reserved && workload.is_evicted() && !runs;
         return releases.then(|| WorkloadStep::ReleaseQuota.of(workload));
     }
     let is_settled = !reserved && workload.status.is_on_hold();
@@ -189,6 +184,7 @@ fn serve<J: GenericJob>(
 
 #[cfg(test)]
 mod tests {
+    use crds::names::conditions::FINISHED;
     use serde_json::{Value, json};
 
     use super::*;

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use crds::{
-    meta::{Condition, Taint, is_true},
+    meta::{Condition, Taint, is_deleting, is_true},
     quantity::Quantity,
 };
 use k8s_openapi::{ClusterResourceScope, apimachinery::pkg::apis::meta::v1::ObjectMeta};
@@ -107,7 +107,7 @@ crds::decode!(NodePool, NodeClaim);
 #[must_use]
 pub fn pool_headroom(pool: &NodePool, claims: &[&NodeClaim]) -> Option<GroupHeadroom> {
     let name = pool.metadata.name.as_deref().unwrap_or_default();
-    let makes_nodes = pool.metadata.deletion_timestamp.is_none()
+    let makes_nodes = !is_deleting(&pool.metadata)
         && pool.spec.replicas.is_none()
         && is_true(&pool.status.conditions, "Ready");
     let own: Vec<&NodeClaim> =
@@ -156,8 +156,7 @@ impl NodeClaim {
     }
 
     fn is_upcoming(&self) -> bool {
-        self.metadata.deletion_timestamp.is_none()
-            && !is_true(&self.status.conditions, "Initialized")
+        !is_deleting(&self.metadata) && !is_true(&self.status.conditions, "Initialized")
     }
 
     /// For the choice of the largest node: accelerators and other extended resources first, then cpu, then memory.

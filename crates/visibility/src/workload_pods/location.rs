@@ -4,7 +4,7 @@ use crds::{
     meta::{annotation, find, is_true, label},
     names::{
         annotations::WORKLOAD_UID,
-        conditions::{ADMITTED, FINISHED, QUOTA_RESERVED},
+        conditions::{ADMITTED, QUOTA_RESERVED},
         labels::MULTI_KUEUE_ORIGIN,
     },
     v1beta2::Workload,
@@ -37,11 +37,10 @@ pub fn location_of(workload: &Workload) -> Result<WorkloadLocation, PodsRefusal>
         let names = status.nominated_cluster_names.join(", ");
         return waits(format!("it is nominated for {names}, and none has admitted it"));
     }
-    let is = |condition: &str| is_true(&status.conditions, condition);
-    if is(ADMITTED) || is(FINISHED) {
+    if is_true(&status.conditions, ADMITTED) || workload.is_finished() {
         return Ok(WorkloadLocation::Home);
     }
-    if is(QUOTA_RESERVED) {
+    if workload.has_quota_reservation() {
         let checks: Vec<&str> = status.admission_checks.iter().map(|one| &*one.name).collect();
         return waits(format!("it waits for its admission checks {}", checks.join(", ")));
     }
@@ -66,7 +65,7 @@ pub fn check_copy(
 ) -> Result<(), PodsRefusal> {
     let (workload_name, cluster) = (name_of(&workload.metadata).to_owned(), cluster.to_owned());
     let Some(copy) = copy else {
-        let finished = is_true(&workload.status.conditions, FINISHED);
+        let finished = workload.is_finished();
         return Err(PodsRefusal::NoCopy { workload: workload_name, cluster, finished });
     };
     let of_origin = label(&copy.metadata, MULTI_KUEUE_ORIGIN) == Some(origin);

@@ -1,13 +1,6 @@
 //! Whether the Workload of a job holds quota, as the API server has it: a cache that is late could hide the reservation.
 
-use crds::{
-    meta::is_true,
-    names::{
-        conditions::{FINISHED, QUOTA_RESERVED},
-        labels::JOB_UID,
-    },
-    v1beta2::Workload,
-};
+use crds::{names::labels::JOB_UID, v1beta2::Workload};
 use jobs::{
     GenericJob, JobGates, JobObject, construct_workload::workload_name_for, prebuilt::prebuilt_name,
 };
@@ -52,8 +45,7 @@ async fn read(
 
 /// Whether a Workload holds quota. A finished one has released its quota, and keeps the condition QuotaReserved.
 fn reserved(workload: &Workload) -> bool {
-    let is_true = |condition| is_true(&workload.status.conditions, condition);
-    is_true(QUOTA_RESERVED) && !is_true(FINISHED)
+    workload.has_quota_reservation() && !workload.is_finished()
 }
 
 async fn get(workloads: &Api<Workload>, name: &str) -> Result<Option<Workload>, GatherError> {

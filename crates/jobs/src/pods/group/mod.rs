@@ -21,10 +21,10 @@ mod tests;
 use std::collections::{BTreeSet, HashSet};
 
 use crds::{
-    meta::{find, is_true},
+    meta::{find, find_true, is_deleting, is_true},
     names::{
         annotations::IS_GROUP_WORKLOAD,
-        conditions::{ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED, WAITING_FOR_REPLACEMENT_PODS},
+        conditions::{ADMITTED, EVICTED, WAITING_FOR_REPLACEMENT_PODS},
         reasons,
     },
     v1beta2::{Workload, WorkloadSpec},
@@ -100,10 +100,10 @@ pub fn reconcile(context: GroupContext<'_>) -> Steps {
         return without_pods(workload).into_iter().collect();
     }
     // Before the deletion: a finished Workload stops none of its members when it is deleted.
-    if is_true(&workload.status.conditions, FINISHED) {
+    if workload.is_finished() {
         return release_members(workload, context);
     }
-    if workload.metadata.deletion_timestamp.is_some() {
+    if is_deleting(&workload.metadata) {
         return delete_members(workload, context);
     }
     let is_held = |pod: &Pod| context.is_held(pod, workload);
@@ -220,11 +220,10 @@ fn without_workload(context: GroupContext<'_>) -> Steps {
 
 /// The Workload of a set outlives its pods; any other one goes with the last of them.
 fn without_pods(workload: &Workload) -> Option<ReconcileStep<Pod>> {
-    if workload.metadata.deletion_timestamp.is_some() || !is_of_set(workload) {
+    if is_deleting(&workload.metadata) || !is_of_set(workload) {
         return remove_finalizer(workload);
     }
-    let conditions = &workload.status.conditions;
-    let released = is_true(conditions, EVICTED) && is_true(conditions, QUOTA_RESERVED);
+    let released = workload.is_evicted() && workload.has_quota_reservation();
     released.then(|| WorkloadStep::ReleaseQuota.of(workload))
 }
 
@@ -351,19 +350,19 @@ fn with_workload(workload: &Workload, members: &Members<'_>, context: GroupConte
     let reclaimable =
         clamped_reclaimable_pods(status::reclaimable(context.pods), workload, context.gates);
     steps.extend(reclaimable.map(|pods| WorkloadStep::UpdateReclaimablePods(pods).of(workload)));
-    let conditions = &workload.status.conditions;
-    if is_true(conditions, EVICTED) {
+    let admitted = is_true(&workload.status.conditions, ADMITTED);
+    if workload.is_evicted() {
         let stops =
             stop_running(&members.kept, Some(workload), StopReason::WorkloadEvicted, context);
         // Both count: a pod that has no node yet is not active, and one that is being deleted may be.
         let runs = members.kept.iter().any(|pod| pod.runs());
-        let released = !runs && is_true(conditions, QUOTA_RESERVED) && !context.is_active();
+        let released = !runs && workload.has_quota_reservation() && !context.is_active();
         steps.extend(stops);
         steps.extend(released.then(|| WorkloadStep::ReleaseQuota.of(workload)));
-    } else if is_true(conditions, ADMITTED) && is_dispatched(workload) {
+    } else if admitted && is_dispatched(workload) {
         // The copies of the members run; the members show their status. One that requests too much gets no copy.
         steps.extend(role_requests::reports(workload, members, context));
-    } else if is_true(conditions, ADMITTED) {
+    } else if admitted {
         steps.extend(start_gated(workload, members, context));
     } else {
         // Reserved quota alone lets no pod run, nor does a gate that another client removed.
@@ -472,10 +471,10 @@ pub fn waiting_for_replacement(
     // A group that was admitted before all its pods exist does not wait for a replacement.
     let name = workload.metadata.name.as_deref().unwrap_or_default();
     // Without quota the group is composed again for a member that requests more.
-    let reserved = is_true(conditions, QUOTA_RESERVED);
+    let reserved = workload.has_quota_reservation();
     let is_held = |pod: &Pod| reserved && comparison.is_held(pod, workload, gates);
     let complete = !members::is_any_absent(pods, &workload.spec.pod_sets, &is_held);
-    let evicted = find(conditions, EVICTED).filter(|one| one.status == "True");
+    let evicted = find_true(conditions, EVICTED);
     // The evicted members are still there, as the history of their roles.
     let comes_back = evicted.is_some() && status::may_start_fast(pods);
     if complete || comes_back || status::may_be_incomplete(pods, name, gates) {
