@@ -403,7 +403,7 @@ impl AgentControl {
     }
 
     fn evaluate_workloads(&mut self) -> usize {
-        let keys = self.core.ctx.agenda.take_workloads();
+        let keys = self.core.take_workloads();
         for key in &keys {
             if let Some(change) = self.core.ended_backoff(key) {
                 self.route(&change);

@@ -160,7 +160,15 @@ impl Core {
 
     /// Whether something is due that a further round evaluates.
     pub(super) fn has_work(&self) -> bool {
-        self.ctx.agenda.is_due() || self.scheduler.is_pending()
+        let Context { agenda, outbox, .. } = &self.ctx;
+        agenda.is_due() || outbox.has_turns_of_reasons() || self.scheduler.is_pending()
+    }
+
+    /// The Workloads to be evaluated in a round.
+    pub(super) fn take_workloads(&mut self) -> BTreeSet<Key> {
+        let mut keys = self.ctx.agenda.take_workloads();
+        keys.extend(self.ctx.outbox.call_reasons());
+        keys
     }
 
     /// Completes a decision with everything that was submitted, and the time of the next one.

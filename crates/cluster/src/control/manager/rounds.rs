@@ -28,7 +28,7 @@ impl ManagerControl {
     }
 
     pub(super) fn evaluate_workloads(&mut self) -> usize {
-        let keys = self.core.ctx.agenda.take_workloads();
+        let keys = self.core.take_workloads();
         for key in &keys {
             if self.core.workloads.get(key).is_some_and(|one| is_rebuilding(&one.object().metadata))
             {

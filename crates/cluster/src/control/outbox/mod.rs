@@ -9,11 +9,13 @@
 //! |---|---|
 //! | `order` | destination, subject, target, ticket, order |
 //! | `purpose` | why something is written: names in metrics, logs and failpoints |
+//! | `reason_queue` | the order of the writes that only explain |
 //! | `tracked` | an object as it was last observed |
 //! | `writes` | writes in flight, outdated, in backoff, unconfirmed |
 
 mod order;
 mod purpose;
+mod reason_queue;
 mod tracked;
 mod writes;
 
@@ -43,6 +45,8 @@ pub(crate) use self::{
     writes::{REMOVAL_SHOWN_WITHIN, Settled, Stamp, Writes, listed_object},
 };
 
+pub(crate) use self::reason_queue::MAX_REASONS_IN_FLIGHT;
+use self::reason_queue::ReasonQueue;
 use super::{
     key_map::KeyMap,
     measurement::Measurement,
@@ -83,6 +87,7 @@ pub(crate) struct Outbox {
     /// the answer comes.
     announcements: BTreeMap<TicketId, Announcements>,
     last_ticket: u64,
+    reasons: ReasonQueue,
     orders: Vec<Order>,
     events: Vec<EventRecord>,
 }
@@ -190,6 +195,26 @@ impl Outbox {
         self.submit(intent, |purpose, key| Write::merge::<K>(purpose, key, Some("status"), &patch))
     }
 
+    /// Whether the reason of a pending Workload may be sent now. Otherwise it waits, and the Workload is evaluated when its turn comes.
+    pub(crate) fn is_turn_of_reason(&mut self, workload: &Key) -> bool {
+        self.reasons.is_its_turn(workload)
+    }
+
+    /// The write that was just submitted only explains.
+    pub(crate) fn begin_reason(&mut self) {
+        self.reasons.begin(TicketId::new(self.last_ticket));
+    }
+
+    /// Whether the reason of a Workload waits although it may be sent.
+    pub(crate) fn has_turns_of_reasons(&self) -> bool {
+        self.reasons.has_turns()
+    }
+
+    /// The Workloads whose reason may be sent now.
+    pub(crate) fn call_reasons(&mut self) -> Vec<Key> {
+        self.reasons.call()
+    }
+
     /// Whether the object may be written now. If not, `waiter` is evaluated when the answer to the write in flight is here, or
     /// when time allows the next one.
     pub(crate) fn is_free_or_wait(
@@ -220,6 +245,7 @@ impl Outbox {
         now: Timestamp,
         agenda: &mut Agenda,
     ) -> Settled {
+        self.reasons.settle(ticket.id);
         let settled = self.writes.settle(ticket, answer, now);
         // At once, because the answer may change the decision; and later, when the same write is
         // allowed again.

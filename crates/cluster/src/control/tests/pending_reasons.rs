@@ -1,6 +1,6 @@
 //! How often the reason of a pending Workload is written.
 
-use super::{cluster::Cluster, *};
+use super::{cluster::Cluster, outbox::MAX_REASONS_IN_FLIGHT, *};
 
 const RESERVED: &str = "QuotaReserved";
 
@@ -84,4 +84,48 @@ fn a_spec_that_is_rewritten_every_second_has_few_writes() {
     }
     let writes = reasons_of(&mut cluster, "w0");
     assert!((8..=14).contains(&writes), "{writes}");
+}
+
+#[test]
+fn many_reasons_leave_room_for_a_reservation() {
+    let mut cluster = Cluster::new();
+    for at in 0..100 {
+        cluster.workload(&format!("w{at:02}"), 9 + at, &json!({}));
+    }
+    let decided = |cluster: &mut Cluster| {
+        let orders = cluster.control.decide(cluster.now).orders.into_iter();
+        orders.filter(|order| order.ticket.target.subject == Subject::Workload).collect::<Vec<_>>()
+    };
+    assert!(
+        decided(&mut cluster).is_empty(),
+        "a reason that a cycle may soon change is not written"
+    );
+    let orders = decided(cluster.wait(1));
+    assert!(orders.iter().all(|order| order.ticket.purpose == Purpose::Pending));
+    assert_eq!(orders.len(), MAX_REASONS_IN_FLIGHT, "the others wait");
+    cluster.workload("later", 1, &json!({}));
+    let reserved = decided(&mut cluster);
+    assert_eq!(reserved.len(), 1, "a reason frees no room for another one");
+    assert_eq!(reserved[0].ticket.purpose, Purpose::Reserve);
+
+    let mut in_flight = orders.into_iter();
+    let mut answer = |cluster: &mut Cluster, count: usize| {
+        for order in in_flight.by_ref().take(count) {
+            cluster.control.answered(&order.ticket, WriteOutcome::Stale, cluster.now);
+        }
+    };
+    answer(&mut cluster, 3);
+    let next = decided(&mut cluster);
+    let names = next.iter().map(|order| order.ticket.target.key.name.to_string());
+    assert_eq!(names.collect::<Vec<_>>(), ["w16", "w17", "w18"], "in their order");
+    answer(&mut cluster, 100);
+    for order in next.into_iter().chain(reserved) {
+        cluster.control.answered(&order.ticket, WriteOutcome::Stale, cluster.now);
+    }
+    // Those that were answered as stale are decided again.
+    cluster.settle().wait(30).settle();
+    for at in 0..100 {
+        let reason = cluster.condition(&format!("w{at:02}"), RESERVED);
+        assert!(reason.starts_with("False "), "w{at:02}: {reason}");
+    }
 }

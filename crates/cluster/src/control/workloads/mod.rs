@@ -12,6 +12,7 @@
 //! | `reason_period` | how often the reason of a pending Workload is written |
 //! | `workload_change` | what an observation changed |
 //! | `status`, `status_draft` | the next status, in one write |
+//! | `status_write` | the write of the next status |
 //! | `stop_policy` | stop policies of queues |
 //! | `pods_ready_policy` | the settings of PodsReady, and the requeue backoff |
 //! | `time_limits` | when a Workload reaches its time limits |
@@ -28,6 +29,7 @@ mod reason_period;
 mod retention;
 mod status;
 mod status_draft;
+mod status_write;
 mod stop_policy;
 mod time_limit_enforcement;
 mod time_limits;
@@ -66,11 +68,10 @@ pub(crate) use self::{
     workload_change::WorkloadChange,
 };
 
-use self::announcement::StatusChange;
-use self::status::{NextStatus, needs_deactivation, next_status, rules_out_reservation};
+use self::status::{needs_deactivation, next_status, rules_out_reservation};
 use super::{
     context::Context,
-    outbox::{Announcements, Intent, Purpose, Settled, Subject, Target, Ticket},
+    outbox::{Intent, Purpose, Settled, Subject, Target, Ticket},
     timers::{Deadlines, Reevaluation},
 };
 use crate::control::key_map::KeyMap;
@@ -356,30 +357,8 @@ impl Workloads {
             return self.perform(key, &WorkloadCommand::Delete, Some(event), ctx);
         }
         tracing::trace!(workload = %key, transitions = ?record.transitions(), "evaluated");
-        match next_status(record, inputs, ctx.now) {
-            NextStatus::Write { purpose, status } => {
-                let (object, intent) = (Arc::clone(record.object()), intent(key, record, purpose));
-                let submitted = ctx.outbox.submit(intent, |purpose, key| {
-                    command::write_status(purpose, key, &object, &status)
-                });
-                let (transitions, now) = (record.transitions(), ctx.now);
-                let change = StatusChange {
-                    workload: &object,
-                    after: &status,
-                    transitions,
-                    check_updates: &inputs.check_updates,
-                    now,
-                };
-                let (events, measurements) = (change.announcements(), change.measurements());
-                if submitted {
-                    ctx.outbox.announce(Announcements { events, measurements });
-                }
-            }
-            NextStatus::Wait(until) => {
-                ctx.agenda.at(until, Reevaluation::Workload(key.clone()));
-            }
-            NextStatus::Nothing => {}
-        }
+        let next = next_status(record, inputs, ctx.now);
+        status_write::submit(key, record, (next, inputs), ctx);
     }
 
     /// Writes what another machine asks for, if the Workload may be written and it changes anything. A deletion takes the

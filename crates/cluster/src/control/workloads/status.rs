@@ -81,6 +81,8 @@ pub(crate) struct StatusInputs {
 pub(crate) enum NextStatus {
     /// This status is to be written.
     Write { purpose: Purpose, status: Box<WorkloadStatus> },
+    /// This status says why the Workload is pending, and changes nothing else.
+    Explain(Box<WorkloadStatus>),
     /// A write is allowed at this time.
     Wait(Timestamp),
     /// The status shows everything.
@@ -206,6 +208,13 @@ fn write(before: &WorkloadStatus, status: WorkloadStatus, purpose: Purpose) -> N
     NextStatus::Write { purpose, status: Box::new(status) }
 }
 
+fn explanation(before: &WorkloadStatus, status: WorkloadStatus) -> NextStatus {
+    if status == *before {
+        return NextStatus::Nothing;
+    }
+    NextStatus::Explain(Box::new(status))
+}
+
 /// How long a new Workload may be without any condition and its list of checks. Most are admitted before, which says more.
 const UNEXPLAINED_AFTER: Duration = Duration::from_secs(5);
 
@@ -226,7 +235,7 @@ fn show_unexplained(workload: &Workload, inputs: &StatusInputs, now: Timestamp) 
     }
     let status = with_required_checks(before.clone(), inputs, at(workload, now));
     let status = time_limit_enforcement::with_pods_ready(status, workload, inputs, now);
-    write(before, status, Purpose::Pending)
+    explanation(before, status)
 }
 
 fn with_required_checks(
@@ -268,10 +277,8 @@ fn explain(record: &TrackedWorkload, inputs: &StatusInputs, now: Timestamp) -> N
         return NextStatus::Nothing;
     }
     let status = time_limit_enforcement::with_pods_ready(status, workload, inputs, now);
-    match write(before, status, Purpose::Pending) {
-        NextStatus::Write { .. } if pending.not_before > now => {
-            NextStatus::Wait(pending.not_before)
-        }
+    match explanation(before, status) {
+        NextStatus::Explain(_) if pending.not_before > now => NextStatus::Wait(pending.not_before),
         next => next,
     }
 }

@@ -241,8 +241,10 @@ mod tests {
         let midnight: Timestamp = "2026-01-01T00:00:00Z".parse().expect("a time");
         let now = Timestamp::from_second(midnight.as_second() + 60 * minute).expect("a time");
         let record = record(workload);
-        let NextStatus::Write { purpose, status } = next_status(&record, inputs, now) else {
-            return "nothing".to_owned();
+        let (purpose, status) = match next_status(&record, inputs, now) {
+            NextStatus::Write { purpose, status } => (purpose, status),
+            NextStatus::Explain(status) => (Purpose::Pending, status),
+            NextStatus::Wait(_) | NextStatus::Nothing => return "nothing".to_owned(),
         };
         let words =
             |one: &crds::meta::Condition| format!(" {}={} {}", one.r#type, one.status, one.reason);
@@ -271,7 +273,7 @@ mod tests {
         let next = |now| next_status(&record(&pending), &inputs(Some(false)), now);
         let due = after(created, Duration::from_secs(5));
         assert_eq!(next(created), NextStatus::Wait(due));
-        assert!(matches!(next(due), NextStatus::Write { .. }));
+        assert!(matches!(next(due), NextStatus::Explain(_)));
         assert_eq!(
             written(&pending, &inputs(Some(false)), 1),
             "pending: PodsReady=False WaitForStart"
