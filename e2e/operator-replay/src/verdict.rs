@@ -12,6 +12,16 @@ pub(crate) const NO_REST: &str = "does not come to rest";
 /// What an operation of a step was about.
 pub(crate) const NOT_THERE: &str = "is not there to be changed";
 
+/// Takes the objects that a recorded step made, changed and removed, by `Kind/name`.
+pub(crate) fn take_recorded(objects: &mut BTreeMap<String, Value>, step: &Value) {
+    for (id, object) in step["put"].as_object().into_iter().flatten() {
+        objects.insert(id.clone(), object.clone());
+    }
+    for id in step["gone"].as_array().into_iter().flatten() {
+        objects.remove(id.as_str().unwrap_or_default());
+    }
+}
+
 /// A step of a case as it was recorded.
 pub(crate) struct Moment<'a> {
     pub(crate) step: &'a Value,

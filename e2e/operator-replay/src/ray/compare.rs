@@ -15,7 +15,7 @@ use super::{
 use crate::{
     normal::normal,
     value_difference::compare,
-    verdict::{CaseVerdict, Moment, NO_REST, NOT_THERE},
+    verdict::{CaseVerdict, Moment, NO_REST, NOT_THERE, take_recorded},
     wanted::HEALTH,
 };
 
@@ -101,12 +101,7 @@ impl RayReplay {
             self.take_specs(&step["put"]);
         }
         let settled = !watched || self.world.settle();
-        for (id, object) in step["put"].as_object().into_iter().flatten() {
-            self.expected.insert(id.clone(), object.clone());
-        }
-        for id in step["gone"].as_array().into_iter().flatten() {
-            self.expected.remove(id.as_str().unwrap_or_default());
-        }
+        take_recorded(&mut self.expected, step);
         let mut found = std::mem::take(&mut self.absent);
         if !settled {
             found.push(NO_REST.to_owned());

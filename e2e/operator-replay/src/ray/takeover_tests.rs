@@ -10,7 +10,7 @@ use super::{
     tests::with_plain_names,
     world::{RayWorld, id},
 };
-use crate::{OperatorOutcome, replay, tests::cases};
+use crate::{OperatorOutcome, replay, tests::cases, verdict::take_recorded};
 
 /// What ours does where the official operator is at work itself, or would do the same.
 struct AtWork {
@@ -144,12 +144,7 @@ fn harms(case: &Value) -> (Vec<String>, usize) {
             }
             dashboards.extend(Some(operation["set"].clone()).filter(Value::is_object));
         }
-        for (id, object) in step["put"].as_object().into_iter().flatten() {
-            objects.insert(id.clone(), object.clone());
-        }
-        for id in step["gone"].as_array().into_iter().flatten() {
-            objects.remove(id.as_str().unwrap_or_default());
-        }
+        take_recorded(&mut objects, step);
         let asked =
             objects.values().filter_map(|object: &Value| object["status"]["jobId"].as_str());
         jobs.extend(asked.map(str::to_owned));

@@ -7,7 +7,7 @@ use crate::verdict::Moment;
 /// The ports of a head that names none.
 const DEFAULT_PORTS: [&str; 5] = ["client", "gcs-server", "dashboard", "metrics", "serve"];
 
-fn items(value: &Value) -> impl Iterator<Item = &Value> {
+pub(super) fn items(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }
 

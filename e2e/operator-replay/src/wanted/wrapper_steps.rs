@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::ray_steps::items;
 use crate::verdict::Moment;
 
 /// Kinds without a namespace, of those that a manifest may have.
@@ -15,10 +16,6 @@ const CLUSTER_SCOPED: [&str; 8] = [
     "StorageClass",
     "Node",
 ];
-
-fn items(value: &Value) -> impl Iterator<Item = &Value> {
-    value.as_array().into_iter().flatten()
-}
 
 /// Whether an AppWrapper has a component of a kind without a namespace.
 pub(super) fn has_cluster_scoped_component(wrapper: &Value) -> bool {

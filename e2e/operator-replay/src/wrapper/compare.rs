@@ -11,7 +11,7 @@ use super::{
 use crate::{
     normal::normal,
     value_difference::compare,
-    verdict::{CaseVerdict, Moment, NOT_THERE},
+    verdict::{CaseVerdict, Moment, NOT_THERE, take_recorded},
 };
 
 /// Replays a case. When a pod starts was not recorded, so several delays are tried.
@@ -76,12 +76,7 @@ impl WrapperReplay {
             self.operation(operation, &step["put"]);
         }
         self.world.settle();
-        for (id, object) in step["put"].as_object().into_iter().flatten() {
-            self.expected.insert(id.clone(), object.clone());
-        }
-        for id in step["gone"].as_array().into_iter().flatten() {
-            self.expected.remove(id.as_str().unwrap_or_default());
-        }
+        take_recorded(&mut self.expected, step);
         let varies = |path: &str| {
             self.varies.iter().any(|it| it.as_str().is_some_and(|it| it.starts_with(path)))
         };

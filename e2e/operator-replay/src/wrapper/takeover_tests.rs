@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::{profile::settings, world::WrapperWorld};
-use crate::{OperatorOutcome, ray::takeover_tests::stored, replay, tests::cases};
+use crate::{
+    OperatorOutcome, ray::takeover_tests::stored, replay, tests::cases, verdict::take_recorded,
+};
 
 /// Objects by id, and whether each is being deleted.
 fn objects(world: &WrapperWorld) -> BTreeMap<String, bool> {
@@ -58,12 +60,7 @@ fn app_wrappers_are_taken_over_as_they_are() {
                     _ => {}
                 }
             }
-            for (id, object) in step["put"].as_object().into_iter().flatten() {
-                recorded.insert(id.clone(), object.clone());
-            }
-            for id in step["gone"].as_array().into_iter().flatten() {
-                recorded.remove(id.as_str().unwrap_or_default());
-            }
+            take_recorded(&mut recorded, step);
             // The official controller notices a failure up to a minute later, and acts then.
             if recorded.values().any(|it| it["kind"] == "Pod" && it["status"]["phase"] == "Failed")
             {

@@ -38,9 +38,10 @@ impl JudgedCase {
     /// How long the objects of a step of a case may take that differ so. Time alone separates what follows from a wanted difference
     /// from what is late.
     pub(super) fn timeout(&self, case: &str, step: u64, found: &[Difference]) -> Duration {
-        let is_known =
-            wanted_differences::reason(case, found).is_some() || cut_cases::is_listed(case, step);
-        if !self.wanted.is_empty() && is_known { FURTHER_TIMEOUT } else { SETTLE_TIMEOUT }
+        let may_last = !self.wanted.is_empty()
+            && (wanted_differences::reason(case, found).is_some()
+                || cut_cases::is_listed(case, step));
+        if may_last { FURTHER_TIMEOUT } else { SETTLE_TIMEOUT }
     }
 
     /// Whether a second look at the case alone may show that it passes, or is not cut.
