@@ -68,6 +68,20 @@ fn the_shipped_configuration_is_valid_and_dispatches_by_capacity() {
     assert_eq!(map["metadata"]["namespace"].as_str(), Some(loaded.namespace()));
 }
 
+/// Jobs of a kind that Kueue's file enables and this one does not would run without quota after the manager was replaced.
+#[test]
+fn the_shipped_file_enables_the_integrations_of_kueues() {
+    let frameworks = |text: &str| {
+        let file: Value = serde_saphyr::from_str(text).expect("YAML");
+        let names = file["integrations"]["frameworks"].as_array().expect("a list").clone();
+        let names = names.iter().filter_map(Value::as_str).map(str::to_owned);
+        names.collect::<std::collections::BTreeSet<String>>()
+    };
+    let map: Value = serde_saphyr::from_str(CONFIG_MAP).expect("YAML");
+    let text = map["data"]["controller_manager_config.yaml"].as_str().expect("the file");
+    assert_eq!(frameworks(text), frameworks(OF_KUEUE));
+}
+
 #[test]
 fn the_file_of_kueues_manifests_starts_the_manager() {
     for version in ["v1beta1", "v1beta2"] {
