@@ -1,33 +1,12 @@
 //! What is tested on any manager with two workers (`e2e::cluster_cases`), on the nodes of these clusters, all cases at once.
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use e2e::cluster_cases::{CaseNodes, CasePlace, ClusterCase};
-use e2e::installation::NAMESPACE;
 use futures::future::join_all;
 use harness::{Cluster, Observer, make_namespace};
-use serde_json::json;
 
 use crate::clusters::{STARTED, TestClusters, kueue_crds};
 use crate::deleted_programs;
-
-/// The ConfigMap of the manager, and its key.
-const CONFIGURATION: (&str, &str) = ("kueue-manager-config", "controller_manager_config.yaml");
-
-/// Turns pods on in the configuration file and restarts the manager, which reads it at start.
-pub(crate) async fn enable_pods(hub: &Cluster) -> Result<()> {
-    let (name, key) = CONFIGURATION;
-    let path = format!("jsonpath={{.data.{}}}", key.replace('.', "\\."));
-    let file = hub.kubectl(&["get", "configmap", name, "-n", NAMESPACE, "-o", &path]).await?;
-    let with_pods = file.replacen("  - batch/job\n", "  - batch/job\n  - pod\n", 1);
-    ensure!(with_pods != file, "the frameworks are not found in {file}");
-    let patch = json!({"data": {key: with_pods}}).to_string();
-    hub.kubectl(&["patch", "configmap", name, "-n", NAMESPACE, "--type=merge", "-p", &patch])
-        .await?;
-    // A rollout would need room for one more replica, which a small node may not have.
-    let pods = ["delete", "pods", "-n", NAMESPACE, "--timeout=180s"];
-    hub.kubectl(&[&pods[..], &["-l", "app.kubernetes.io/component=manager"]].concat()).await?;
-    Ok(())
-}
 
 /// Runs all of them, and deletes what they made. Those that look at the room of nodes run after the others, one by one, and at last the
 /// programs are deleted while Jobs run.

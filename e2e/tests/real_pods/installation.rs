@@ -91,9 +91,6 @@ async fn installed_and_used(clusters: &TestClusters) -> Result<()> {
         until_all_run(worker, "sluice-agent").await?;
         ensure_sound(worker).await?;
     }
-    cases::enable_pods(hub).await?;
-    until_all_run(hub, "sluice-manager").await?;
-    until_webhooks_answer(hub).await?;
     cases::run_all(clusters).await
 }
 
