@@ -129,7 +129,7 @@ pub(crate) fn requeue_users_of_domains(
     // Most admissions have no domains, and those of a replaced workload slice are charged to its successor.
     if !requeues
         || admission.taken_over
-        || admission.pod_sets.iter().all(|one| one.domains.is_empty())
+        || admission.pod_sets.iter().all(|one| one.used_domains().is_empty())
     {
         return;
     }

@@ -317,6 +317,13 @@ impl PodSetAdmission {
         }
     }
 
+    /// The domains that it uses: none once all its pods are reclaimable. A part of the pods gives up no domain, because it is
+    /// unknown which pods have finished.
+    pub(crate) fn used_domains(&self) -> &[DomainAssignment] {
+        let is_finished = self.count > 0 && self.reclaimed >= self.count;
+        if is_finished { &[] } else { &self.domains }
+    }
+
     /// Sorts resources, so that equal admissions compare equal.
     pub(crate) fn sort(&mut self) {
         self.resources.sort_unstable_by_key(|(resource, ..)| *resource);

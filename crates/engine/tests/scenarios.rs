@@ -28,6 +28,8 @@ mod elastic_topology;
 mod fair_sharing;
 #[path = "scenarios/fair_sharing_tournament.rs"]
 mod fair_sharing_tournament;
+#[path = "scenarios/finished_pod_sets.rs"]
+mod finished_pod_sets;
 #[path = "scenarios/flavor_assignment.rs"]
 mod flavor_assignment;
 #[path = "scenarios/flavor_fungibility.rs"]

@@ -169,7 +169,7 @@ fn previous_leaves(
         return Some(RetainedLeaves::new());
     };
     let domains = slices::pod_set_admission(&state.workloads, old, &spec.name)
-        .map(|one| one.domains.as_slice());
+        .map(PodSetAdmission::used_domains);
     let leaf = |place: &DomainAssignment| Some((tree.leaf(&place.values)?, place.count));
     domains.unwrap_or_default().iter().map(leaf).collect()
 }
@@ -220,6 +220,6 @@ pub(super) fn pods_beyond_previous(
 ) -> i64 {
     let Some(previous) = previous else { return domain.count };
     let leaf = tree.leaf(&domain.values);
-    let in_leaf = previous.domains.iter().filter(|one| tree.leaf(&one.values) == leaf);
+    let in_leaf = previous.used_domains().iter().filter(|one| tree.leaf(&one.values) == leaf);
     (domain.count - in_leaf.map(|one| one.count).sum::<i64>()).max(0)
 }

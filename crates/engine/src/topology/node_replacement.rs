@@ -44,7 +44,7 @@ pub(crate) fn is_assigned_to(
 ) -> bool {
     let name = names.nodes.name(node);
     let mut assigned = pod_sets.iter().filter(|held| node_tree(topology, held).is_some());
-    assigned.any(|held| held.domains.iter().any(|domain| is_on(domain, name)))
+    assigned.any(|held| held.used_domains().iter().any(|domain| is_on(domain, name)))
 }
 
 /// The flavor and tree of a pod set whose leaves are single nodes.
@@ -102,7 +102,7 @@ fn affected(
     let held = workload.admission.iter().flat_map(|one| &one.pod_sets);
     let mut affected = Vec::new();
     for (pod_set, (held, spec)) in held.zip(&class.pod_sets).enumerate() {
-        let on_node = held.domains.iter().filter(|domain| is_on(domain, name));
+        let on_node = held.used_domains().iter().filter(|domain| is_on(domain, name));
         let missing: i64 = on_node.map(|domain| domain.count).sum();
         let Some((flavor, tree)) = node_tree(topology, held) else {
             continue;

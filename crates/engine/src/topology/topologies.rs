@@ -245,7 +245,7 @@ impl Topologies {
 
     fn charge_all(&mut self, all: &[PodSetAdmission], class: &EquivalenceClass, sign: i64) {
         // Most admissions have no domains.
-        if self.trees.len() == 0 || all.iter().all(|one| one.domains.is_empty()) {
+        if self.trees.len() == 0 || all.iter().all(|one| one.used_domains().is_empty()) {
             return;
         }
         for (one, spec) in all.iter().zip(&class.pod_sets) {
@@ -253,7 +253,7 @@ impl Topologies {
             let Some(flavor) = flavors.find(|&flavor| self.tree(flavor).is_some()) else {
                 continue;
             };
-            for domain in &one.domains {
+            for domain in one.used_domains() {
                 self.charge(flavor, &domain.values, spec, domain.count * sign);
             }
         }
@@ -282,7 +282,7 @@ impl Topologies {
     /// Flavors that have less room in their domains because of an admission: its own, and those with the same nodes.
     pub(crate) fn flavors_over(&self, all: &[PodSetAdmission]) -> SmallVec<[FlavorId; 4]> {
         let mut flavors = SmallVec::new();
-        for one in all.iter().filter(|one| !one.domains.is_empty()) {
+        for one in all.iter().filter(|one| !one.used_domains().is_empty()) {
             let mut own = one.resources.iter().map(|(_, flavor, _)| *flavor);
             let Some(own) = own.find(|&flavor| self.tree(flavor).is_some()) else {
                 continue;
@@ -303,7 +303,7 @@ impl Topologies {
 
     /// Nodes that the pods of a pod set are charged to; none where leaves aggregate nodes.
     fn nodes_of(&self, flavor: FlavorId, one: &PodSetAdmission) -> Vec<TopologyNodeId> {
-        let locations = one.domains.iter();
+        let locations = one.used_domains().iter();
         let locations = locations.filter_map(|domain| self.usage_location(flavor, &domain.values));
         let nodes = locations.filter_map(|location| match location {
             UsageLocation::Node(node) => Some(node),

@@ -76,7 +76,7 @@ fn pods_in_leaves(
     let Some(flavor) = admission.resources.iter().map(|one| one.1).find(has_tree) else {
         return 0;
     };
-    let assigned = admission.domains.iter().filter(|domain| {
+    let assigned = admission.used_domains().iter().filter(|domain| {
         // A Workload may be assigned through another flavor with the same node in its tree.
         let leaf = match search.tables.topologies.usage_location(flavor, &domain.values) {
             Some(UsageLocation::Node(node)) => search.tree.node_leaf(node),

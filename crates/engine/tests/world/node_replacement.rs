@@ -118,11 +118,13 @@ impl World {
         let sum = |all: &[(engine::ids::ResourceId, engine::Amount)]| -> i64 {
             all.iter().filter(|one| Some(one.0) == gpu).map(|one| one.1.0).sum()
         };
-        // Usage is charged with the current requests.
+        // Usage is charged with the current requests; a pod set of reclaimable pods alone uses nothing.
         let used = self.held().into_iter().flat_map(|(name, held)| {
             let specs = self.pod_sets(&name).iter().map(|one| sum(&one.requests));
-            let here =
-                held.into_iter().map(|one| pods_by_node(&one.domains).remove(machine).unwrap_or(0));
+            let here = held.into_iter().map(|one| {
+                let pods = pods_by_node(&one.domains).remove(machine).unwrap_or(0);
+                if one.reclaimed < one.count { pods } else { 0 }
+            });
             here.zip(specs).map(|(pods, each)| pods * each).collect::<Vec<_>>()
         });
         used.sum::<i64>() <= sum(&spec.allocatable) - sum(&spec.foreign)
