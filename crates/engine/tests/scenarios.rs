@@ -40,6 +40,8 @@ mod inactive_queues;
 mod inadmissible;
 #[path = "scenarios/leaving_pods.rs"]
 mod leaving_pods;
+#[path = "scenarios/missing_levels.rs"]
+mod missing_levels;
 #[path = "scenarios/namespaces.rs"]
 mod namespaces;
 #[path = "scenarios/node_feasibility.rs"]

@@ -125,6 +125,13 @@ pub struct TopologyNodeSpec {
 /// Reason why no topology assignment exists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PlacementFailure {
+    /// The topology has no level of this name: it was made again after the pod set got its flavor.
+    NoLevel {
+        /// Requested level.
+        level: Box<str>,
+        /// It is that of slices.
+        of_slices: bool,
+    },
     /// The slice level is above the level requested for the pod set.
     SliceLevelAbovePodSet {
         /// Slice level.
@@ -188,6 +195,12 @@ impl PlacementFailure {
     /// The message of Kueue's TAS snapshot for the same failure.
     pub fn message(&self) -> String {
         match self {
+            Self::NoLevel { level, of_slices: false } => {
+                format!("no requested topology level: {level}")
+            }
+            Self::NoLevel { level, of_slices: true } => {
+                format!("no requested topology level for slices: {level}")
+            }
             Self::SliceLevelAbovePodSet { slice, pod_set } => {
                 format!("podset slice topology {slice} is above the podset topology {pod_set}")
             }

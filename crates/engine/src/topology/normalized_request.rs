@@ -37,12 +37,12 @@ impl NormalizedRequest {
             .map(|topology_request| topology_request.slices.as_slice())
             .unwrap_or_default();
         let (slice_level, slice_size) = match slices.first() {
-            Some((label, size)) => (tree.level_named(label).unwrap_or(lowest), (*size).max(1)),
+            Some((label, size)) => (level(tree, label, true)?, (*size).max(1)),
             None => (lowest, 1),
         };
         let layers = SmallVec::new();
         let mut request =
-            Self { slice_level, slice_size, layers, ..Self::start(tree, topology_request) };
+            Self { slice_level, slice_size, layers, ..Self::start(tree, topology_request)? };
         // A slice lies within the domain of its pod set, so its level may not be higher (§4.11).
         if request.level > slice_level {
             let (slice, pod_set) =
@@ -53,20 +53,22 @@ impl NormalizedRequest {
         Ok(request)
     }
 
-    fn start(tree: &DomainTree, topology_request: Option<&TopologyRequest>) -> Self {
-        let level = |label: &str| tree.level_named(label).unwrap_or(tree.lowest());
+    fn start(
+        tree: &DomainTree,
+        topology_request: Option<&TopologyRequest>,
+    ) -> Result<Self, PlacementFailure> {
         let only_slices =
             topology_request.is_some_and(|topology_request| !topology_request.slices.is_empty());
         let (level, required, unconstrained) =
             match topology_request.and_then(|topology_request| topology_request.mode.as_ref()) {
-                Some(TopologyMode::Required(label)) => (level(label), true, false),
-                Some(TopologyMode::Preferred(label)) => (level(label), false, false),
+                Some(TopologyMode::Required(label)) => (level(tree, label, false)?, true, false),
+                Some(TopologyMode::Preferred(label)) => (level(tree, label, false)?, false, false),
                 // Slices may spread over the whole tree, so the search starts at the top (§4.11).
                 Some(TopologyMode::Unconstrained) | None if only_slices => (0, false, true),
                 Some(TopologyMode::Unconstrained) | None => (tree.lowest(), false, true),
             };
         let layers = SmallVec::new();
-        Self { level, required, unconstrained, slice_size: 1, slice_level: 0, layers }
+        Ok(Self { level, required, unconstrained, slice_size: 1, slice_level: 0, layers })
     }
 
     fn add_layers(
@@ -76,7 +78,7 @@ impl NormalizedRequest {
     ) -> Result<(), PlacementFailure> {
         let (mut level_above, mut size_above) = (self.slice_level, self.slice_size);
         for (label, size) in layers {
-            let (level, size) = (tree.level_named(label).unwrap_or(0), (*size).max(1));
+            let (level, size) = (level(tree, label, true)?, (*size).max(1));
             if level <= level_above {
                 let level_above = tree.levels[level_above].clone();
                 return Err(PlacementFailure::SliceLayerNotBelow {
@@ -104,6 +106,13 @@ impl NormalizedRequest {
     pub(super) fn slices(&self, pods: i64) -> i64 {
         units(pods, self.slice_size)
     }
+}
+
+/// The number of a requested level. Heads have been checked for it, but a Workload that has its flavor already may request a level
+/// that the topology has no more; at any other level its pods might be placed against a required topology.
+fn level(tree: &DomainTree, label: &str, of_slices: bool) -> Result<usize, PlacementFailure> {
+    let no_level = || PlacementFailure::NoLevel { level: label.into(), of_slices };
+    tree.level_named(label).ok_or_else(no_level)
 }
 
 /// Number of units of `size` needed for `pods`.
