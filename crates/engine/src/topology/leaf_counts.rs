@@ -75,6 +75,7 @@ pub(super) fn check_leaf<'a>(
     leaf: DomainId,
 ) -> Result<(), LeafExclusion<'a>> {
     let node = tree.node(leaf);
+    // The leader of a group is not asked, as in upstream's recorded decisions.
     if let Some(exclusion) = node.and_then(|id| check_node(topologies, count_request.pods(), id)) {
         return Err(exclusion);
     }

@@ -162,3 +162,23 @@ fn a_leader_may_be_assigned_to_a_rack_without_slices() {
         "#]],
     );
 }
+
+#[test]
+fn nodes_of_a_group_are_filtered_for_its_workers_alone() {
+    let nodes = "
+        topology racks levels=rack,node
+        flavor tas topology=racks
+        node h1 rack=r1 zone=a gpu=1
+        node h2 rack=r1 zone=b gpu=4
+        cq team-a gpu/tas=20
+    ";
+    check(
+        &format!(
+            "{nodes}
+            wl one q=team-a gpu=1 required=rack on=zone:a group=g t=1 + pods=3 gpu=1 required=rack on=zone:b group=g"
+        ),
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:1 at r1/h2:1 + gpu=tas:3 at r1/h2:3
+        "#]],
+    );
+}
