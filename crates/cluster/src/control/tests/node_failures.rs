@@ -385,6 +385,33 @@ fn a_pod_without_a_pod_set_keeps_its_node_and_is_ended_like_any_other() {
     assert_eq!(ended, ["late"]);
 }
 
+/// A pod that names the Workload without a topology request, as another program may make it from the template.
+fn without_request(mut pod: Value) -> Value {
+    pod["metadata"]["annotations"] = json!({"kueue.x-k8s.io/workload": "train"});
+    pod
+}
+
+#[test]
+fn a_pod_without_a_topology_request_keeps_the_node_of_its_workload() {
+    let place = || without_request(on_node("p0", 0, "a1", 80));
+    let mut deleted = without_request(on_node("p0", 0, "a1", 92));
+    deleted["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+    let mut ended = without_request(on_node("p0", 0, "a1", 92));
+    ended["status"]["phase"] = json!("Succeeded");
+    let mut of_another = place();
+    of_another["metadata"]["annotations"]["kueue.x-k8s.io/workload"] = json!("other");
+    of_another["metadata"]["resourceVersion"] = json!("92");
+    for end in [gone("p0"), pod(deleted), pod(ended), pod(of_another)] {
+        let mut cluster = with_workload(4);
+        cluster.observe(ready("a3", "a", 70));
+        cluster.observe(pods(vec![place()])).settle().take_writes();
+        cluster.observe(not_ready("a1", "a", 90)).settle().wait(2).settle();
+        assert_eq!(cluster.take_writes(), [""; 0], "it still runs there");
+        cluster.observe(end).settle();
+        assert_eq!(cluster.take_writes(), ["unhealthy-nodes train"]);
+    }
+}
+
 /// Names of the pods that a decision ends.
 fn ended(step: &Decisions) -> Vec<&str> {
     let ends = step.orders.iter().filter(|one| one.ticket.purpose == Purpose::TerminatePod);

@@ -19,6 +19,8 @@ use crate::control::{key_map::KeyMap, key_set::KeySet};
 pub(super) struct ForeignUsage {
     nodes: KeyMap<Box<str>, UsedNode>,
     pods: KeyMap<Key, ChargedPod>,
+    /// Pods by the Workload that they run for.
+    by_workload: KeyMap<Key, KeySet<Key>>,
     /// Names of nodes by hostname.
     by_hostname: KeyMap<Box<str>, KeySet<Box<str>>>,
     /// Nodes that the engine knows otherwise.
@@ -31,6 +33,8 @@ pub(super) struct ChargedPod {
     pub(super) usage: PodUsage,
     /// It is about to leave its node.
     pub(super) leaves: bool,
+    /// The Workload that it runs for without a topology request.
+    pub(super) runs_for: Option<Key>,
 }
 
 /// A node and what is taken of it. Either may be observed first.
@@ -93,15 +97,32 @@ impl ForeignUsage {
         // A list may show a successor of the name on another node, without the deletion in between.
         if let Some(before) = self.pods.remove(key) {
             self.charge(&before, -1);
+            if let Some(workload) = &before.runs_for {
+                self.by_workload.remove_member(workload, key);
+            }
         }
         if let Some(pod) = pod {
             self.charge(&pod, 1);
+            if let Some(workload) = pod.runs_for.clone() {
+                self.by_workload.entry(workload).or_default().insert(key.clone());
+            }
             self.pods.insert(key.clone(), pod);
         }
     }
 
+    /// The Workload that a pod runs for without a topology request.
+    pub(super) fn workload_of(&self, key: &Key) -> Option<&Key> {
+        self.pods.get(key)?.runs_for.as_ref()
+    }
+
+    /// Names of nodes where pods without a topology request run for a Workload.
+    pub(super) fn nodes_of(&self, workload: &Key) -> impl Iterator<Item = &str> {
+        let pods = self.by_workload.get(workload).into_iter().flatten();
+        pods.filter_map(|key| Some(&*self.pods.get(key)?.usage.node))
+    }
+
     fn charge(&mut self, pod: &ChargedPod, sign: i128) {
-        let ChargedPod { usage, leaves } = pod;
+        let ChargedPod { usage, leaves, .. } = pod;
         let known = self.nodes.entry(usage.node.clone()).or_default();
         add(&mut known.taken, usage, sign);
         if *leaves {

@@ -132,13 +132,23 @@ impl NodesAndPods {
         // A pod that ends or goes, or cannot be bound, may be the last sign of a failed node.
         let runs = assigned.as_ref().is_some_and(TrackedPod::runs);
         let matters = self.gates.enabled() && !runs;
+        let ran_for = self.usage.workload_of(key).cloned();
         for name in self.set_pod(key, pod.map(|pod| pod.content()), assigned) {
             if matters {
-                for slice in self.chains.slices(&name).chain([&name]) {
-                    ctx.agenda.now(Reevaluation::Workload(slice.clone()));
-                }
+                self.reevaluate(&name, ctx);
             }
             ctx.agenda.now(Reevaluation::Ungating(name));
+        }
+        let ended = ran_for.filter(|name| self.usage.workload_of(key) != Some(name));
+        if let Some(name) = ended.filter(|_| self.gates.enabled()) {
+            self.reevaluate(&name, ctx);
+        }
+    }
+
+    /// Evaluates the Workloads that pods have this name of.
+    fn reevaluate(&self, name: &Key, ctx: &mut Context) {
+        for slice in self.chains.slices(name).chain([name]) {
+            ctx.agenda.now(Reevaluation::Workload(slice.clone()));
         }
     }
 
@@ -155,8 +165,12 @@ impl NodesAndPods {
         let after = pods.get(key).map(|pod| &**pod.content());
         unreserved.pod_changed(key, (before.as_deref(), after), pods);
         if after.is_none_or(|after| after.usage.is_none()) {
-            let usage = content.and_then(WatchedPod::foreign).cloned();
-            self.usage.set_pod(key, usage.map(|usage| ChargedPod { usage, leaves: false }));
+            let charged = content.and_then(WatchedPod::foreign).cloned().map(|pod| ChargedPod {
+                usage: pod.usage,
+                leaves: false,
+                runs_for: pod.runs_for,
+            });
+            self.usage.set_pod(key, charged);
         }
         concerned
     }
@@ -269,7 +283,8 @@ impl NodesAndPods {
         let name = name_in_pods(key, workload);
         let on_nodes = self.pods.of(&name).map(|(_, pod)| pod).filter(|pod| pod.runs());
         // Pods name their node by its name, the assignment by its hostname label.
-        let running: BTreeSet<&str> = on_nodes.filter_map(|pod| pod.content().node()).collect();
+        let on_nodes = on_nodes.filter_map(|pod| pod.content().node());
+        let running: BTreeSet<&str> = on_nodes.chain(self.usage.nodes_of(&name)).collect();
         let health = |(hostname, pod_sets): (&String, &Vec<usize>)| {
             let tolerations = nodes.tolerations(pod_sets);
             let health = self.usage.on_host(hostname).map(|(name, node)| {

@@ -251,7 +251,7 @@ impl<'a> NamedWorkloads<'a> {
     ) -> Option<ChargedPod> {
         let usage = pod.usage.clone().filter(|_| !self.account_for(pod, node))?;
         let leaves = self.leaving_period(pod).is_some_and(|period| period.contains(now));
-        Some(ChargedPod { usage, leaves })
+        Some(ChargedPod { usage, leaves, runs_for: None })
     }
 
     /// When a pod leaves, if a deletion or an eviction is to end it.

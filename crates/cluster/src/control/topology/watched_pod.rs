@@ -37,14 +37,22 @@ pub enum WatchedPod {
     /// It does not matter.
     Other,
     /// It is bound, and takes something of its node that no Workload accounts for.
-    Foreign(PodUsage),
+    Foreign(ForeignPod),
     /// It has a topology request and names its Workload, which accounts for it while it holds a reservation.
     Assigned(Arc<AssignedPod>),
 }
 
+/// A bound pod without a topology request, or that names no Workload.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ForeignPod {
+    pub(super) usage: PodUsage,
+    /// The Workload that it names, as [`AssignedPod::workload`], unless it is being deleted: it keeps its node for that Workload.
+    pub(super) runs_for: Option<Key>,
+}
+
 /// What a pod takes of the node that it is bound to.
 #[derive(Debug, Clone, PartialEq)]
-pub struct PodUsage {
+pub(super) struct PodUsage {
     pub(super) node: Box<str>,
     pub(super) requests: BTreeMap<String, Amount>,
 }
@@ -73,10 +81,10 @@ pub struct AssignedPod {
 }
 
 impl WatchedPod {
-    /// What it takes of a node, if it is of no Workload.
-    pub(super) fn foreign(&self) -> Option<&PodUsage> {
+    /// The pod, if no Workload accounts for it.
+    pub(super) fn foreign(&self) -> Option<&ForeignPod> {
         match self {
-            Self::Foreign(usage) => Some(usage),
+            Self::Foreign(pod) => Some(pod),
             _ => None,
         }
     }
@@ -104,8 +112,17 @@ impl Reduced for WatchedPod {
         }
         match AssignedPod::of(pod) {
             Some(assigned) => Self::Assigned(Arc::new(assigned)),
-            None => PodUsage::of(pod).map_or(Self::Other, Self::Foreign),
+            None => ForeignPod::of(pod).map_or(Self::Other, Self::Foreign),
         }
+    }
+}
+
+impl ForeignPod {
+    /// `None` for a pod that is not bound.
+    fn of(pod: &Pod) -> Option<Self> {
+        let stays = pod.metadata.deletion_timestamp.is_none();
+        let runs_for = named_workload(&pod.metadata).filter(|_| stays);
+        Some(Self { usage: PodUsage::of(pod)?, runs_for })
     }
 }
 
@@ -131,14 +148,13 @@ impl AssignedPod {
         {
             return None;
         }
-        let name = annotations.get(WORKLOAD_SLICE_NAME).or_else(|| annotations.get(WORKLOAD))?;
+        let workload = named_workload(&pod.metadata)?;
         let labels = pod.metadata.labels.as_ref();
         let pod_set = labels.and_then(|labels| labels.get(POD_SET));
-        let namespace = pod.metadata.namespace.as_deref().map(Into::into);
         let offset = annotations.get_key_value(POD_INDEX_OFFSET);
         Some(Self {
             uid: pod.metadata.uid.as_deref().map(Into::into),
-            workload: Key { namespace, name: name.as_str().into() },
+            workload,
             // Only a pod that is accounted for gets a domain.
             labels: labels.filter(|_| pod_set.is_some()).cloned().unwrap_or_default(),
             pod_set: pod_set.map(|name| name.as_str().into()),
@@ -153,6 +169,14 @@ impl AssignedPod {
             deletion: pod.metadata.deletion_timestamp.as_ref().map(|time| time.0),
         })
     }
+}
+
+/// The chain of workload slices that a pod names, or else its Workload.
+fn named_workload(metadata: &ObjectMeta) -> Option<Key> {
+    let annotations = metadata.annotations.as_ref()?;
+    let name = annotations.get(WORKLOAD_SLICE_NAME).or_else(|| annotations.get(WORKLOAD))?;
+    let namespace = metadata.namespace.as_deref().map(Into::into);
+    Some(Key { namespace, name: name.as_str().into() })
 }
 
 /// Whether a pod of an earlier version of Kueue has an implied topology request: only the label shows it. The gate shows nothing, because
