@@ -16,6 +16,9 @@ use super::{
 /// Finished reason of a clone whose job differs from it. One of `crds::names::reasons`, on the wire.
 const OUT_OF_SYNC: &str = "OutOfSync";
 
+/// Finished reason of a clone without its job. One of `crds::names::reasons`, on the wire.
+const OWNER_NOT_FOUND: &str = "OwnerNotFound";
+
 /// Finished reason of the clone of a slice that another one replaces. One of `crds::names::reasons`, on the wire.
 const SLICE_REPLACED: &str = "WorkloadSliceReplaced";
 
@@ -101,6 +104,10 @@ fn follow_live(view: &DispatchView<'_>, copy: &RemoteCopy) -> Option<DispatchSte
         Some((reason, _)) if **reason == *OUT_OF_SYNC => {
             Some(DispatchStep::SetCheckRetry(RetryReason::OutOfSync(copy.cluster)))
         }
+        // Nor is OwnerNotFound. The worker may take a job for missing that is there.
+        Some((reason, _)) if **reason == *OWNER_NOT_FOUND && is_to_run(view, copy) => {
+            Some(DispatchStep::SetCheckRetry(RetryReason::OwnerNotFound(copy.cluster)))
+        }
         // The jobs run on until the later slice takes them over.
         Some((reason, _)) if **reason == *SLICE_REPLACED && view.hub.has_successor => {
             run(view, copy, clone)
@@ -114,6 +121,13 @@ fn follow_live(view: &DispatchView<'_>, copy: &RemoteCopy) -> Option<DispatchSte
         None if !clone.same_spec && !clone.evicted => removal::removal(view, copy),
         None => run(view, copy, clone),
     }
+}
+
+/// Whether jobs of the hub have not ended, and no copy of the cluster has an end for them.
+fn is_to_run(view: &DispatchView<'_>, copy: &RemoteCopy) -> bool {
+    let job = &view.hub.job;
+    let mut copies = copy.jobs.iter();
+    job.exists && !job.ended && !copies.any(|job| job.finished && !job.status_synced)
 }
 
 /// Copies the final status before finishing the Workload on the hub. If a clone finished for a reason other than

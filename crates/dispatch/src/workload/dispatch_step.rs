@@ -80,6 +80,8 @@ pub enum RetryReason {
     Drained(ClusterId),
     /// The remote job differs from the Workload.
     OutOfSync(ClusterId),
+    /// The clone has finished without its job, which goes on at the hub.
+    OwnerNotFound(ClusterId),
     /// No cluster is recorded.
     NoClusterRecorded,
 }
@@ -109,7 +111,7 @@ impl RetryReason {
                 "Worker cluster \"{}\" is drained, resetting for re-dispatch, Previously: \"Ready\"",
                 name(cluster)
             ),
-            Self::OutOfSync(cluster) => format!(
+            Self::OutOfSync(cluster) | Self::OwnerNotFound(cluster) => format!(
                 "Remote workload on worker cluster \"{}\" is out of sync with its user job, resetting for \
                  re-dispatch, Previously: \"Ready\"",
                 name(cluster)

@@ -33,6 +33,8 @@ pub struct LocalJob {
     pub active: bool,
     /// One shows no end, and is not being deleted.
     pub open: bool,
+    /// Every one shows an end, or is being deleted.
+    pub ended: bool,
     /// A status was copied from the recorded cluster at the recorded epoch. A status of an earlier epoch does not
     /// count.
     pub started: bool,

@@ -78,6 +78,7 @@ fn hub(line: &str) -> LocalWorkload {
             "active" => hub.job.active = true,
             "started" => hub.job.started = true,
             "open" => hub.job.open = true,
+            "ended" => hub.job.ended = true,
             "jobless" => hub.job.exists = false,
             "once" => hub.exactly_once = true,
             "extends" => hub.predecessor = SlicePredecessor::Runs,

@@ -416,7 +416,7 @@ impl<'a> DispatchEvaluation<'a> {
                 self.refused_clusters().exclude_for(cluster, scope, NOT_STARTED.into());
             }
             RetryReason::RemoteLost => self.announce_left_behind(),
-            RetryReason::RemoteMissing => self.copy_lost(REMOVED),
+            RetryReason::RemoteMissing | RetryReason::OwnerNotFound(_) => self.copy_lost(REMOVED),
             RetryReason::OutOfSync(_) => self.copy_lost(CHANGED),
             // These do not speak against the cluster, so it may be chosen again at once.
             RetryReason::Drained(_) | RetryReason::NoClusterRecorded => {}

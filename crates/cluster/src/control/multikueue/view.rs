@@ -6,7 +6,7 @@ use ::jobs::{
     GenericJob, JobGates, JobObject, elastic_copies::shrunk_pod_sets, remote_objects, set_copies,
 };
 use crds::{
-    meta::{Condition, is_true},
+    meta::{Condition, is_deleting, is_true},
     names::{
         AGENT_PROVISIONING_CHECK,
         conditions::{ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED, REFUSED},
@@ -133,6 +133,7 @@ fn hub_jobs((jobs, all_jobs): (&[HubJob<'_>], &Jobs)) -> LocalJob {
         active: shown()
             .any(|(key, job)| job.is_active() || all_jobs.refused_clears.shows_copy(key, job)),
         open: shown().any(|(_, job)| shows_no_end(job)),
+        ended: jobs.iter().all(|(_, job)| job.finished().is_some() || is_deleting(job.metadata())),
         started: any(JobObject::has_started),
     }
 }
@@ -140,8 +141,8 @@ fn hub_jobs((jobs, all_jobs): (&[HubJob<'_>], &Jobs)) -> LocalJob {
 /// Whether a job shows no end, and could get one from its copy. That of a set, and of a job that another program runs, is not in
 /// its status.
 pub(super) fn shows_no_end(job: &JobObject) -> bool {
-    let deleting = job.metadata().deletion_timestamp.is_some();
-    job.finished().is_none() && !job.is_skipped() && job.set_size().is_none() && !deleting
+    let goes_on = job.finished().is_none() && !is_deleting(job.metadata());
+    goes_on && !job.is_skipped() && job.set_size().is_none()
 }
 
 /// The state of the check of this name.

@@ -517,7 +517,8 @@ fn an_eviction_on_a_worker_is_an_event_and_one_out_of_sync_a_warning() {
     // A worker may write any text: the number of series is bounded.
     let unknown = ("Evicted", "Evicted4711", on_worker);
     let differs = ("Finished", "OutOfSync", "Warning Remote workload on worker cluster \"east\"");
-    for (condition, reason, expected) in [evicted, caused, unknown, differs] {
+    let lost = ("Finished", "OwnerNotFound", differs.2);
+    for (condition, reason, expected) in [evicted, caused, unknown, differs, lost] {
         let mut control = manager();
         record(&mut control);
         control.decide(NOW);

@@ -64,6 +64,33 @@ fn step_3_out_of_sync_is_a_retry_while_ready_and_never_an_end() {
 }
 
 #[test]
+fn step_3_a_copy_without_its_owner_is_a_retry_while_the_job_is_open() {
+    let retry = "retry Remote workload on worker cluster \"a\" is out of sync with its user job, \
+                 resetting for re-dispatch, Previously: \"Ready\"";
+    let end = "finish OwnerNotFound: all done";
+    let (missing, there) = (
+        "a live clone=1 clone-finished=OwnerNotFound",
+        "a live clone=1 job=1 synced clone-finished=OwnerNotFound",
+    );
+    check(&[
+        (1, "quota ready recorded=a started", &[missing], &[retry]),
+        // The worker's Kueue may take a job for missing that runs.
+        (1, "quota ready recorded=a started", &[there], &[retry]),
+        (1, "quota retry recorded=a started", &[missing], &[]),
+        // An end that is still there counts.
+        (
+            1,
+            "quota ready recorded=a started",
+            &["a live clone=1 job=1 job-finished clone-finished=OwnerNotFound"],
+            &["sync a"],
+        ),
+        // Nothing is left to be dispatched.
+        (1, "quota ready recorded=a ended", &[missing], &[end]),
+        (1, "quota ready recorded=a jobless", &[missing], &[end]),
+    ]);
+}
+
+#[test]
 fn step_4a_the_local_job_of_an_evicted_workload_shows_no_active_pods() {
     let hub = "quota evicted ready recorded=a active raised epoch=2";
     check(&[
