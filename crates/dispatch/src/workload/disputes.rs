@@ -8,13 +8,14 @@ use engine::{Time, ids::ClusterId};
 
 use super::{
     DispatchCheckState, DispatchStep, DispatchTimeouts, LocalWorkload, RemoteCopy,
-    dispatch_view::DispatchView,
+    dispatch_view::DispatchView, withdrawal,
 };
 
 /// How far above the hub's epoch one of a copy is believed. Each dispatch raises the epoch by one.
 const MAX_EPOCH_LEAD: u64 = 1 << 16;
 
-/// The clusters with a copy that only a person decides about, and that keeps a Workload from being dispatched.
+/// The clusters with a copy that only a person decides about, and that keeps a Workload from being dispatched or, if it is
+/// evicted, from giving its quota back.
 #[must_use]
 pub fn blocking_clusters(
     hub: &LocalWorkload,
@@ -24,12 +25,15 @@ pub fn blocking_clusters(
 ) -> Vec<ClusterId> {
     let view = DispatchView { hub, copies, settings, now };
     let is_due = hub.quota_reserved && hub.check == DispatchCheckState::Pending;
-    let is_over = hub.finished || hub.evicted || !hub.exists;
+    let is_over = hub.finished || !hub.exists;
     // The Workload may be observed late.
     let may_be_late = hub.newer_copy_until.is_some_and(|until| now < until);
-    let waits = hub.awaits_other_checks || hub.recorded_cluster.is_some() || may_be_late;
-    let blocking = copies.iter().filter(|copy| is_due && !is_over && !waits && view.blocks(copy));
-    blocking.map(|copy| copy.cluster).collect()
+    let waits = !hub.evicted && (hub.awaits_other_checks || hub.recorded_cluster.is_some());
+    let is_asked = is_due && !is_over && !may_be_late && !waits;
+    let blocks = |copy: &&RemoteCopy| {
+        view.blocks(copy) && (!hub.evicted || withdrawal::is_awaited(&view, copy))
+    };
+    copies.iter().filter(|_| is_asked).filter(blocks).map(|copy| copy.cluster).collect()
 }
 
 impl RemoteCopy {

@@ -1156,7 +1156,12 @@ fn the_clusters_with_disputed_copies_are_named_while_a_workload_waits_for_them()
         ("quota ready recorded=b", ["a live clone=2", "b live clone=1"], vec![]),
         ("quota awaits-checks", ["a live clone=2", "b live"], vec![]),
         ("quota newer-until=101", ["a live clone=2", "b live"], vec![]),
-        ("quota evicted", ["a live clone=2", "b live"], vec![]),
+        ("quota evicted", ["a live clone=2", "b live"], vec![0]),
+        ("quota evicted recorded=b", ["a live job=1", "b live job=2"], vec![1]),
+        ("quota evicted newer-until=101", ["a live clone=2", "b live"], vec![]),
+        // Its withdrawal does not wait for these.
+        ("quota evicted", ["a lost=0 clone=2", "b lost=1 clone=2"], vec![]),
+        ("quota evicted finished", ["a live clone=2", "b live"], vec![]),
         ("", ["a live clone=2", "b live"], vec![]),
     ] {
         let copies = copies.map(copy);

@@ -101,6 +101,11 @@ pub(super) fn remote_activity(
     }
 }
 
+/// Whether a withdrawal waits for a copy.
+pub(super) fn is_awaited(view: &DispatchView<'_>, copy: &RemoteCopy) -> bool {
+    !matches!(copy_activity(view, copy, RemoteCopy::is_empty), RemoteActivity::None)
+}
+
 fn copy_activity(
     view: &DispatchView<'_>,
     copy: &RemoteCopy,

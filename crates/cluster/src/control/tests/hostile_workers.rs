@@ -66,6 +66,20 @@ fn the_check_says_that_a_disputed_copy_is_waited_for_until_it_is_gone() {
 }
 
 #[test]
+fn the_check_of_an_evicted_workload_says_that_a_disputed_copy_is_waited_for() {
+    let mut control = with_epoch("70000");
+    control.observe(ManagerInput::Workload(Change::Apply(shared(nominated("61", true)))), NOW);
+    let step = control.decide(NOW);
+    let message = check_message(&step).expect("its quota is kept");
+    assert!(message.starts_with("Worker cluster \"east\" has a copy"), "{message}");
+    assert_eq!(on_east(&step), [""; 0]);
+    let mut shown = nominated("62", true);
+    shown["status"]["admissionChecks"][0]["message"] = json!(message);
+    done(&mut control, &step, "dispatched", shown, NOW);
+    assert_eq!(check_message(&control.decide(NOW)), None, "it is shown");
+}
+
+#[test]
 fn the_number_of_disputed_workloads_is_measured() {
     let measured = |control: &mut ManagerControl| {
         let all = control.decide(NOW).measurements;

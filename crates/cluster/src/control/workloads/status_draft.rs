@@ -190,13 +190,21 @@ impl<'a> StatusDraft<'a> {
 
     /// Sets the state of the MultiKueue check.
     pub(super) fn update_check(&mut self, next: Option<&Transition>, check: Option<&str>) {
-        // The eviction has reset the check. A late decision about the old copies must not set it
-        // again.
-        let Some(check) = check.filter(|_| self.holds_quota() && !self.is(EVICTED)) else {
+        let Some(check) = check.filter(|_| self.holds_quota()) else {
             return;
         };
         let (status, at) = (self.status.clone(), self.at());
+        let begins_eviction =
+            self.is(EVICTED) && !is_true(&self.workload.status.conditions, EVICTED);
         match next {
+            // It says what the end of an eviction waits for, too. One from before the eviction is late.
+            Some(Transition::PendingMessage(message)) if !begins_eviction => {
+                let after = status::with_pending_message(status, check, message);
+                self.apply(after, Purpose::Dispatched);
+            }
+            // The eviction has reset the check. A late decision about the old copies must not set it
+            // again.
+            _ if self.is(EVICTED) => {}
             Some(Transition::CheckRejected(message)) => {
                 self.apply(
                     status::with_check_rejected(status, check, message, at),
@@ -215,10 +223,6 @@ impl<'a> StatusDraft<'a> {
             }
             Some(Transition::CheckMessage(message)) => {
                 self.apply(status::with_ready_message(status, check, message), Purpose::Dispatched);
-            }
-            Some(Transition::PendingMessage(message)) => {
-                let after = status::with_pending_message(status, check, message);
-                self.apply(after, Purpose::Dispatched);
             }
             _ => {}
         }
