@@ -19,7 +19,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("config", &["crds", "jobs"]),
     ("access", &[]),
     ("ray-api", &["access"]),
-    ("visibility", &["access", "index", "crds"]),
+    ("visibility", &["access", "index", "crds", "jobs"]),
     ("webhooks", &["config", "crds", "jobs", "ray", "runtime"]),
     (
         "cluster",

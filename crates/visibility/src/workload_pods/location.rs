@@ -9,6 +9,7 @@ use crds::{
     },
     v1beta2::Workload,
 };
+use jobs::remote_objects;
 
 use super::{PodsRefusal, observed::name_of};
 
@@ -72,7 +73,8 @@ pub fn check_copy(
     // Copies that Kueue has made have no uid.
     let uid = annotation(&copy.metadata, WORKLOAD_UID);
     let of_uid = uid.is_none() || uid == workload.metadata.uid.as_deref();
-    if of_origin && of_uid && index::epoch(copy) == index::epoch(workload) {
+    let of_epoch = remote_objects::epoch(&copy.metadata) == index::epoch(workload);
+    if of_origin && of_uid && of_epoch {
         Ok(())
     } else {
         Err(PodsRefusal::OtherCopy { workload: workload_name, cluster })
@@ -161,9 +163,29 @@ mod tests {
             ("another", Some("u"), "2"),
             ("multikueue", Some("of-a-former-workload"), "2"),
             ("multikueue", Some("u"), "1"),
+            ("multikueue", Some("u"), "18446744073709551615"),
         ] {
             let refusal = checked(origin, uid, epoch).expect_err("another copy");
             assert_eq!(refusal.code(), 409, "{origin} {uid:?} {epoch}");
+        }
+    }
+
+    #[test]
+    fn a_copy_with_an_epoch_that_no_manager_has_given_out_does_not_count() {
+        for (own, copied, counts) in [
+            (json!({}), json!({}), true),
+            (json!({}), json!({"sluice.dev/epoch": "1"}), true),
+            (json!({}), json!({"sluice.dev/epoch": "never"}), false),
+            (json!({"sluice.dev/epoch": "1"}), json!({"sluice.dev/epoch": ""}), false),
+        ] {
+            let with = |annotations: &Value| -> Workload {
+                let labels = json!({"kueue.x-k8s.io/multikueue-origin": "multikueue"});
+                let metadata = json!({"name": "w", "labels": labels, "annotations": annotations});
+                serde_json::from_value(json!({"metadata": metadata, "spec": {}}))
+                    .expect("a Workload")
+            };
+            let checked = check_copy(&with(&own), Some(&with(&copied)), ("east", "multikueue"));
+            assert_eq!(checked.is_ok(), counts, "{own} {copied}");
         }
     }
 
