@@ -12,6 +12,7 @@ mod block_admission;
 mod bound_flavors;
 mod bypassed_webhooks;
 mod capacity_waits;
+mod changed_copies;
 mod checkpoint;
 mod children_with_workloads;
 mod clock_jumps;

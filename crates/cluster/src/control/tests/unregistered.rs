@@ -1,8 +1,11 @@
 //! A worker whose registration ends.
 
+use jiff::ToSpan;
+
 use super::{
     dispatched::{
-        self, connect, copies, dispatching, done, east, hub_job, linked, nominated, orders,
+        self, connect, copies, dispatched_to_east, dispatching, done, east, hub_job, linked,
+        nominated, on_east, orders,
     },
     gang_reservation::{manager, waiting},
     *,
@@ -73,6 +76,27 @@ fn an_unregistered_worker_gets_no_new_work() {
             gets_it
         );
     }
+}
+
+/// Whether the check of a Workload goes back for the loss of its worker.
+fn resets(step: &Decisions) -> bool {
+    orders(step).contains(&"hub retry".to_owned())
+}
+
+#[test]
+fn a_job_runs_on_where_the_registration_has_ended_until_the_worker_is_lost() {
+    let mut control = dispatched_to_east();
+    control.decide(NOW);
+    unregister(&mut control);
+    for later in [0.minutes(), 10.hours()] {
+        let step = control.decide(NOW + later);
+        assert_eq!((on_east(&step), resets(&step)), (vec![], false), "{later}");
+    }
+    assert!(clean(&mut control).is_empty(), "its connection is kept");
+    let lost = NOW + 10.hours();
+    control.observe(linked(false), lost);
+    assert!(!resets(&control.decide(lost + 899.seconds())));
+    assert!(resets(&control.decide(lost + 900.seconds())), "workerLostTimeout");
 }
 
 /// Events about workers, and their number.
