@@ -45,6 +45,7 @@ pub(crate) use self::{
     writes::{REMOVAL_SHOWN_WITHIN, Settled, Stamp, Writes, listed_object},
 };
 
+#[cfg(test)]
 pub(crate) use self::reason_queue::MAX_REASONS_IN_FLIGHT;
 use self::reason_queue::ReasonQueue;
 use super::{
