@@ -7,6 +7,7 @@
 //! Invariants: no lock is held across an await; nothing is defaulted before the cache is synced.
 
 mod defaulting_facts;
+mod deletion;
 mod needed_objects;
 mod owners;
 mod queues;
@@ -120,6 +121,10 @@ async fn decide_defaults(
     kind: &Kind,
     webhooks: &JobWebhooks,
 ) -> AdmissionResponse {
+    // Its owner may be gone already, and the garbage collector could not take the finalizers off.
+    if request.operation == Operation::Update && deletion::has_begun(&request.object) {
+        return AdmissionResponse::allowed();
+    }
     let job = match decode_job(kind, request.object) {
         Ok(job) => job,
         Err(error) => return AdmissionResponse::undecodable(&error),
@@ -128,7 +133,8 @@ async fn decide_defaults(
     if job.as_pod().is_some_and(|pod| webhooks.settings.kinds.managed.leaves_alone(pod)) {
         return AdmissionResponse::allowed();
     }
-    if request.operation == Operation::Update && !job.is_defaulted_again() {
+    let keeps = request.operation == Operation::Update && !job.is_defaulted_again();
+    if keeps || job.is_held_by_other() {
         return AdmissionResponse::allowed();
     }
     let namespace = request.namespace.as_str();
@@ -157,6 +163,9 @@ async fn decide_errors(
     webhooks: &JobWebhooks,
 ) -> AdmissionResponse {
     let AdmissionRequest { operation, namespace, object, old_object, .. } = request;
+    if operation == Operation::Update && deletion::only_goes_on(&object, &old_object) {
+        return AdmissionResponse::allowed();
+    }
     let old_object = (operation == Operation::Update).then_some(old_object);
     let (job, old) = match decode_versions(kind, object, old_object) {
         Ok(versions) => versions,

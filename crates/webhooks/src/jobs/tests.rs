@@ -1,5 +1,6 @@
 //! The webhooks of Jobs, called like the API server does.
 
+mod deleted_objects;
 mod fixture;
 
 use ::jobs::{Kinds, construct_workload};
@@ -223,6 +224,22 @@ async fn a_changed_leader_worker_set_gets_the_defaults_of_a_new_one() {
     assert!(added.contains("pod-suspending-parent"), "{added}");
     let runs = update(leader_worker_set(&queue, &none, true)).await;
     assert_eq!(runs, None, "no gate holds the pods that run");
+}
+
+/// Its pods start with those of the other parent, whichever queue and owner it names.
+#[tokio::test]
+async fn an_object_that_another_parent_holds_costs_no_read() {
+    let fixture = Fixture::new("integrations: {frameworks: [pod, deployment, batch/job]}");
+    let mut held = owned("near", "batch/v1", "Job");
+    let parent = json!({"kueue.x-k8s.io/pod-suspending-parent": "example.com/parent"});
+    let template = json!({"metadata": {"annotations": parent}, "spec": {"containers": []}});
+    held["spec"] = json!({"template": template});
+    for old in [Value::Null, held.clone()] {
+        let path = "/mutate-apps-v1-deployment";
+        let answer = fixture.call(path, review("team", &held, &old)).await;
+        assert_eq!((&answer["allowed"], answer.get("patch")), (&json!(true), None), "{answer}");
+    }
+    assert_eq!(fixture.server.requests(), Vec::<String>::new());
 }
 
 #[tokio::test]
