@@ -148,6 +148,16 @@ fn gates_that_only_other_versions_have_change_nothing() {
         ("SchedulerLongRequeueInterval", false),
         ("PreemptionProtection", false),
         ("DeploymentParentSuspension", false),
+        ("ClusterQueueExcludeResources", false),
+        ("DefaultLocalQueueCreation", false),
+        ("FailureAwareScheduling", false),
+        ("JobFrameworkCRDReinstallation", true),
+        ("MultiKueueRemoteObjectRetention", false),
+        ("NodeAvoidanceScheduling", false),
+        ("ReclaimBackoff", false),
+        ("TASGroupedPodSetSlicing", false),
+        ("TASSkipRecentlyFailedFlavors", false),
+        ("WallTimeLimits", false),
     ] {
         for on in [true, false] {
             let flag = format!("{name}={on}");
