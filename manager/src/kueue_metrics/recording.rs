@@ -479,7 +479,8 @@ impl Recording<'_> {
             admitted: numbers.admitted,
         };
         let mut by_labels = std::slice::from_ref(&total);
-        if self.custom.has_workload_labels() {
+        let has_labels = self.custom.has_workload_labels();
+        if has_labels {
             by_labels = &numbers.by_labels;
             // Labels that no Workload of the queue has any more are no series.
             let place: Vec<(&str, &str)> =
@@ -494,7 +495,10 @@ impl Recording<'_> {
                 values(own.chain(one.labels.iter().map(String::as_str)))
             };
             for (status, count) in [("active", one.active), ("inadmissible", one.inadmissible)] {
-                self.series.set(pending, labels(&[status]), count as f64);
+                // Labels may have many values, so that most of these would be zero.
+                if count > 0 || !has_labels {
+                    self.series.set(pending, labels(&[status]), count as f64);
+                }
             }
             self.series.set(admitted, labels(&[]), one.admitted as f64);
         }

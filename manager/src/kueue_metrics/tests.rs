@@ -632,6 +632,13 @@ fn series_that_count_workloads_have_the_labels_of_these() {
     let of_admissions = ["_total", "_admission_wait_time_seconds"];
     let gauges = body.lines().filter(|one| !of_admissions.iter().any(|part| one.contains(part)));
     assert!(!gauges.collect::<String>().contains(&untracked), "{body}");
+    let pending = |body: &str| -> Vec<String> {
+        let of_type = |one: &&str| one.contains("pending") && one.contains("custom_type");
+        body.lines().filter(of_type).map(str::to_owned).collect()
+    };
+    assert_eq!(pending(&body).len(), 2, "a status without Workloads is no series: {body}");
+    on.measure(vec![by_type(&[("train", 0, 2)])], Duration::ZERO);
+    assert_eq!(pending(&scrape(&on)), [""; 0], "no Workload with the value waits any more");
     on.measure(vec![Measurement::ClusterQueueGone("a".into(), vec![])], Duration::ZERO);
     assert!(!scrape(&on).contains("custom_type"), "{body}");
 
