@@ -13,7 +13,7 @@ pub(crate) enum ManagerComponent {
     Webhooks,
     /// Controllers of job kinds.
     Jobs,
-    /// The scheduler.
+    /// The scheduler. Without it no quota is reserved, nothing makes room, and no failed node is replaced.
     Scheduler,
     /// Dispatch to worker clusters.
     Multikueue,
@@ -23,9 +23,12 @@ pub(crate) enum ManagerComponent {
     RayApi,
 }
 
-/// Controllers and scheduler share one task here, so they run together or not at all.
-const TOGETHER: &[ManagerComponent] =
-    &[ManagerComponent::Core, ManagerComponent::Jobs, ManagerComponent::Scheduler];
+/// Controllers share one task, so they run together or not at all.
+const CONTROLLERS: &[ManagerComponent] = &[ManagerComponent::Core, ManagerComponent::Jobs];
+
+/// Components that are part of the task of the controllers.
+const OF_CONTROLLERS: &[ManagerComponent] =
+    &[ManagerComponent::Scheduler, ManagerComponent::Multikueue];
 
 /// The default of `--components`.
 pub(crate) const DEFAULT: &str = "core,webhooks,jobs,scheduler,multikueue,visibility";
@@ -46,13 +49,14 @@ pub(crate) fn select(selected: &[ManagerComponent]) -> anyhow::Result<BTreeSet<M
         names.map(|value| value.get_name().to_owned()).collect::<Vec<_>>().join(", ")
     };
     let missing: Vec<ManagerComponent> =
-        TOGETHER.iter().copied().filter(|one| !selected.contains(one)).collect();
+        CONTROLLERS.iter().copied().filter(|one| !selected.contains(one)).collect();
     // Without any of them the process serves webhooks or the visibility API only, which is a valid replica.
-    let some = missing.len() < TOGETHER.len() || selected.contains(&ManagerComponent::Multikueue);
+    let some = CONTROLLERS.iter().chain(OF_CONTROLLERS).any(|one| selected.contains(one));
     anyhow::ensure!(
         missing.is_empty() || !some,
-        "--components: {} run together, {} missing",
-        names(TOGETHER),
+        "--components: {} run together, and {} with them: {} missing",
+        names(CONTROLLERS),
+        names(OF_CONTROLLERS),
         names(&missing)
     );
     Ok(selected)
@@ -63,14 +67,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn controllers_and_scheduler_run_together() {
+    fn controllers_run_together_and_the_scheduler_may_be_left_out() {
         use ManagerComponent::{Core, Jobs, Multikueue, RayApi, Scheduler, Visibility, Webhooks};
         assert!(select(&[RayApi]).is_ok() && select(&[RayApi, Visibility]).is_err());
         assert!(select(&[Webhooks]).is_ok() && select(&[Visibility]).is_ok());
         assert!(select(&[Webhooks, Core, Jobs, Scheduler]).is_ok());
         assert!(select(&[Core, Jobs, Scheduler, Multikueue]).is_ok());
+        assert!(select(&[Core, Jobs]).is_ok() && select(&[Core, Jobs, Multikueue]).is_ok());
         let error = select(&[Webhooks, Scheduler, Jobs]).expect_err("no core").to_string();
-        assert_eq!(error, "--components: core, jobs, scheduler run together, core missing");
-        assert!(select(&[Multikueue]).is_err());
+        assert_eq!(
+            error,
+            "--components: core, jobs run together, and scheduler, multikueue with them: core missing"
+        );
+        for alone in [Core, Jobs, Scheduler, Multikueue] {
+            assert!(select(&[alone, Webhooks]).is_err(), "{alone:?}");
+        }
     }
 }

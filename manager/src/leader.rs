@@ -1,6 +1,7 @@
 //! The leader: queues, Workloads and jobs, and their dispatch to worker clusters.
 
 use std::{
+    collections::BTreeSet,
     sync::{Arc, atomic::AtomicU64},
     time::Duration,
 };
@@ -30,7 +31,7 @@ use runtime::{
 };
 use tokio::task::JoinSet;
 
-use crate::{kueue_metrics::KueueMetrics, settings::ProcessSettings};
+use crate::{components::ManagerComponent, kueue_metrics::KueueMetrics, settings::ProcessSettings};
 
 /// The reporting controller of events.
 const COMPONENT: &str = "sluice.dev/manager";
@@ -42,18 +43,19 @@ const COMPONENT: &str = "sluice.dev/manager";
 pub(crate) fn start(
     settings: &ProcessSettings,
     (client, stores): (&Client, &mut Stores),
-    dispatches: bool,
+    components: &BTreeSet<ManagerComponent>,
     (metrics, measure, explanations): (&ClientMetrics, &KueueMetrics, &AdmissionExplanations),
     shutdown: &Shutdown,
     tasks: &mut JoinSet<()>,
 ) -> anyhow::Result<()> {
+    let dispatches = components.contains(&ManagerComponent::Multikueue);
+    let schedules = components.contains(&ManagerComponent::Scheduler);
     if dispatches {
         // Without the component the setting has no effect.
-        check_dispatcher(&settings.file.multi_kueue.dispatcher_name)?;
+        check_dispatcher(&settings.file.multi_kueue.dispatcher_name, schedules)?;
     }
     let file = &settings.file;
-    let control = ManagerSettings::new(file, &settings.gates, &settings.kinds, dispatches)
-        .writing_queue_status_every(settings.queue_status_period);
+    let control = control_settings(settings, dispatches, schedules);
     let namespace = dispatches.then(|| file.namespace());
     let leader = Leader {
         client: client.clone(),
@@ -86,6 +88,17 @@ pub(crate) fn start(
         shutdown.run_leading(leading).await;
     });
     Ok(())
+}
+
+fn control_settings(
+    settings: &ProcessSettings,
+    dispatches: bool,
+    schedules: bool,
+) -> ManagerSettings {
+    let ProcessSettings { file, gates, kinds, queue_status_period, .. } = settings;
+    let control = ManagerSettings::new(file, gates, kinds, dispatches)
+        .writing_queue_status_every(*queue_status_period);
+    if schedules { control } else { control.without_scheduler() }
 }
 
 fn observed_features(gates: &Gates) -> ObservedFeatures {
@@ -144,8 +157,13 @@ fn cluster_profiles(settings: &ProcessSettings, stores: &mut Stores) -> Option<C
 /// Any name is that of an external dispatcher, as for Kueue, except under the domain of our own.
 ///
 /// # Errors
-/// If `name` is one of ours that does not exist: every Workload would wait for a program that does not run.
-fn check_dispatcher(name: &str) -> anyhow::Result<()> {
+/// If `name` is one of ours that does not exist: every Workload would wait for a program that does not run. If it is the one
+/// with which the scheduler chooses the cluster of a reservation, and the scheduler is left out.
+fn check_dispatcher(name: &str, schedules: bool) -> anyhow::Result<()> {
+    anyhow::ensure!(
+        schedules || name != dispatchers::CAPACITY,
+        "multiKueue.dispatcherName is {name:?}: the scheduler reserves quota together with the cluster, and --components leaves it out"
+    );
     let built = [dispatchers::CAPACITY, dispatchers::ALL_AT_ONCE, dispatchers::INCREMENTAL];
     if built.contains(&name) {
         return Ok(());
@@ -236,9 +254,18 @@ mod tests {
             "kueue.x-k8s.io/multikueue-dispatcher-incremental",
             "example.com/dispatcher",
         ] {
-            assert!(check_dispatcher(name).is_ok(), "{name}");
+            assert!(check_dispatcher(name, true).is_ok(), "{name}");
         }
-        let error = check_dispatcher("sluice.dev/capacty").expect_err("mistyped").to_string();
+        let error = check_dispatcher("sluice.dev/capacty", true).expect_err("mistyped").to_string();
         assert!(error.contains("\"sluice.dev/capacity\"") && error.contains("capacty"), "{error}");
+    }
+
+    #[test]
+    fn capacity_needs_the_scheduler() {
+        let error = check_dispatcher("sluice.dev/capacity", false).expect_err("no scheduler");
+        assert!(error.to_string().contains("--components leaves it out"), "{error}");
+        for name in ["kueue.x-k8s.io/multikueue-dispatcher-all-at-once", "example.com/dispatcher"] {
+            assert!(check_dispatcher(name, false).is_ok(), "{name}");
+        }
     }
 }

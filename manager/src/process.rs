@@ -77,11 +77,10 @@ pub(crate) async fn run(
         let cache = webhooks(settings, (&client, &mut stores), &tls, shutdown, &mut tasks).await?;
         ready = webhook_cache::add_check(ready, cache);
     }
-    // `components::select` guarantees that jobs and scheduler are there as well.
+    // `components::select` guarantees that jobs are there as well.
     if components.contains(&ManagerComponent::Core) {
-        let dispatches = components.contains(&ManagerComponent::Multikueue);
         let metrics = (&metrics, &measured, &explanations);
-        leader::start(settings, (&client, &mut stores), dispatches, metrics, shutdown, &mut tasks)?;
+        leader::start(settings, (&client, &mut stores), components, metrics, shutdown, &mut tasks)?;
     }
     if called.visibility {
         let slot = visibility_slot(settings, &slot, stop, &mut tasks);

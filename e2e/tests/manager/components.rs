@@ -1,16 +1,23 @@
-//! One replica serves webhooks, another one runs everything else.
+//! Replicas with some of the components: one serves webhooks while another one runs everything else, and a manager runs without
+//! scheduler.
 
 use anyhow::{Context, Result, ensure};
+use crds::{names::labels::JOB_UID, v1beta2::Workload};
 use e2e::{
     installation::{Installation, InstallationPlan, InstallationPorts, NAMESPACE, TIMEOUT},
     objects,
 };
 use harness::{Cluster, LabPlan, TestLab};
 use k8s_openapi::api::{batch::v1::Job, core::v1::Pod};
-use kube::{Api, api::PostParams};
+use kube::{
+    Api,
+    api::{Patch, PatchParams, PostParams},
+};
 use serde_json::{Value, json};
 
 const SPACE: &str = "components";
+
+const UNSCHEDULED: &str = "unscheduled";
 
 /// All components but the webhooks.
 const REST: &str = "core,jobs,scheduler,multikueue,visibility";
@@ -61,6 +68,53 @@ async fn webhooks_answer_while_nothing_else_runs() -> Result<()> {
     for namespace in ["kube-system", NAMESPACE] {
         create_pod(cluster, namespace).await.with_context(|| namespace.to_owned())?;
     }
+    Ok(())
+}
+
+/// Another client reserves quota, as another scheduler would.
+#[tokio::test]
+async fn without_a_scheduler_only_reservations_of_others_are_admitted() -> Result<()> {
+    let lab = TestLab::start(LabPlan { workers: 0, audit: false }).await?;
+    let plan = InstallationPlan { workers: 0, elects: false };
+    let installation = Installation::of(&lab, plan, InstallationPorts::choose()?).await?;
+    installation.install().await?;
+    let components = "core,jobs,webhooks";
+    let _manager = installation.manager_of(installation.ports(), components, &json!({})).await?;
+    let cluster = &installation.hub;
+    let namespace =
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": UNSCHEDULED}});
+    cluster.apply(&namespace.to_string(), UNSCHEDULED).await?;
+    objects::queue(cluster, UNSCHEDULED, "4", &[]).await?;
+    cluster.add_nodes(&objects::nodes(UNSCHEDULED, 1, "4")).await?;
+    let jobs: Api<Job> = cluster.api(UNSCHEDULED);
+    create(&jobs, objects::job("waits", 1, "1", 1)).await?;
+    let reserved = create(&jobs, objects::job("reserved", 1, "1", 1)).await?;
+    reserve(cluster, &reserved).await?;
+    let complete = |job: &Job| objects::job_is(job, "Complete");
+    cluster.until(&jobs, "reserved", "completes", TIMEOUT, complete).await?;
+    let waits = jobs.get("waits").await?;
+    ensure!(waits.spec.and_then(|spec| spec.suspend) == Some(true), "nothing reserves for it");
+    Ok(())
+}
+
+/// Writes a reservation for the Workload of a Job, once it is there.
+async fn reserve(cluster: &Cluster, job: &Job) -> Result<()> {
+    let workloads: Api<Workload> = cluster.api(UNSCHEDULED);
+    let uid = job.metadata.uid.as_deref().context("a uid")?;
+    let (labels, what) = (format!("{JOB_UID}={uid}"), "the Workload of the Job");
+    let made = |all: &[Workload]| !all.is_empty();
+    let found = cluster.until_all(&workloads, &labels, what, TIMEOUT, made).await?;
+    let name = found.first().and_then(|one| one.metadata.name.as_deref()).context("a name")?;
+    let status = json!({"status": {
+        "admission": {"clusterQueue": UNSCHEDULED, "podSetAssignments": [{
+            "name": "main", "count": 1, "flavors": {"cpu": UNSCHEDULED}, "resourceUsage": {"cpu": "1"},
+        }]},
+        "conditions": [{
+            "type": "QuotaReserved", "status": "True", "reason": "QuotaReserved",
+            "message": "by hand", "lastTransitionTime": "2026-01-01T00:00:00Z",
+        }],
+    }});
+    workloads.patch_status(name, &PatchParams::default(), &Patch::Merge(status)).await?;
     Ok(())
 }
 

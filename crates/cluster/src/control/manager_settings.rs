@@ -86,6 +86,15 @@ impl ManagerSettings {
         Self { queue_status_period: period, ..self }
     }
 
+    /// These settings without the component `scheduler`: another client reserves quota, chooses Workloads that make room, and
+    /// makes second passes.
+    #[must_use]
+    pub fn without_scheduler(mut self) -> Self {
+        self.core.scheduler.runs_cycles = false;
+        self.core.scheduler.explains_admission = false;
+        self
+    }
+
     /// Whether it dispatches to worker clusters.
     #[must_use]
     pub fn dispatches(&self) -> bool {
@@ -108,6 +117,7 @@ pub(super) fn core_config(file: &Configuration, gates: &Gates, kinds: &JobKinds)
             engine: engine_settings(file, gates),
             index: index_settings(file, gates),
             explain_after: EXPLAIN_AFTER,
+            runs_cycles: true,
             explains_admission: true,
             usage: usage_settings(file, gates),
             measures_cohorts: gates.enabled(Gate::MetricsForCohorts),

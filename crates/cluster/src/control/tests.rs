@@ -93,6 +93,7 @@ mod unschedulable;
 mod variant_families;
 mod variants;
 mod waiting_workloads;
+mod without_scheduler;
 mod workloads_of_groups;
 mod workloads_of_jobs;
 

@@ -72,6 +72,8 @@ pub(crate) struct SchedulerConfig {
     pub(crate) index: index::IndexConfig,
     /// How long a Workload is pending before the reason is written.
     pub(crate) explain_after: Duration,
+    /// This process decides which Workloads get quota. Without, another client does, and queues are only counted.
+    pub(crate) runs_cycles: bool,
     /// Pending Workloads get an Event that says what would make them admissible.
     pub(crate) explains_admission: bool,
     /// `waitForPodsReady.blockAdmission`.
@@ -91,6 +93,7 @@ pub(crate) struct Scheduler {
     sampling: UsageSampling,
     preemption_counts: PreemptionCounts,
     explain_after: Duration,
+    runs_cycles: bool,
     /// `None` if another process explains the Workloads.
     explanations: Option<Explanations>,
     fair_sharing: bool,
@@ -113,6 +116,7 @@ impl Scheduler {
             gate: PodsReadyGate::new(config.block_admission),
             preemption_counts: PreemptionCounts::default(),
             explain_after: config.explain_after,
+            runs_cycles: config.runs_cycles,
             explanations: config.explains_admission.then(Explanations::default),
             fair_sharing: config.engine.fair_sharing.is_some(),
             measures_cohorts: config.measures_cohorts,
@@ -239,6 +243,9 @@ impl Scheduler {
             // Another LocalQueue may come first now.
             self.pending |= sampled;
         }
+        if !self.runs_cycles {
+            return self.rest(ctx);
+        }
         let Self { engine, index, gate, pending, edited, preemption_counts, stale_since, .. } =
             self;
         let explain_after = self.explain_after;
@@ -256,6 +263,14 @@ impl Scheduler {
             pending,
         };
         cycles.run(workloads, ctx)
+    }
+
+    /// Forgets what asks for cycles, which would be due for ever.
+    fn rest(&mut self, ctx: &mut Context) -> CyclesRun {
+        ctx.agenda.take_fleet();
+        self.edited.clear();
+        self.pending = false;
+        CyclesRun::default()
     }
 
     /// Explains a Workload that has stayed pending, if that is due. Returns the Event.
