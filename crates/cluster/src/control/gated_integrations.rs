@@ -19,6 +19,7 @@ pub(super) fn namespace_event(
             kind: "Namespace".to_owned(),
             key: Key { namespace: None, name: namespace.into() },
             uid: String::new(),
+            version: String::new(),
         },
         event_type,
         action: reason.to_owned(),

@@ -1,6 +1,7 @@
 //! Which records become a new Event, and which only increase the count of an existing one. Pure.
 //!
-//! Records are equal if every field is. The first of its kind creates an Event as soon as a token is available. A further one
+//! Records are equal if every field is; the note does not count if they regard a version of an object, as with the recorder of
+//! Kubernetes, which keeps the note of the first. The first of its kind creates an Event as soon as a token is available. A further one
 //! within [`SERIES_TTL`] of the last increases the count; the count is written if a token is available, and otherwise with
 //! the next record or by [`unwritten_series`](EventCache::unwritten_series).
 //!
@@ -9,6 +10,7 @@
 //! whose next record then creates a new Event.
 
 use std::{
+    borrow::Cow,
     collections::HashMap,
     time::{Duration, Instant},
 };
@@ -76,7 +78,7 @@ impl EventCache {
 
     /// Handles one record.
     pub(super) fn handle(&mut self, record: &EventRecord, now: EventTime) -> EventDecision {
-        match self.entries.get_mut(record).filter(|entry| entry.is_active(now)) {
+        match self.entries.get_mut(&*series_key(record)).filter(|entry| entry.is_active(now)) {
             Some(entry) => {
                 entry.count = entry.count.saturating_add(1);
                 entry.last = now;
@@ -124,7 +126,7 @@ impl EventCache {
         // Before the insertion, so that the table never exceeds its capacity.
         self.evict(now);
         let entry = EventSeries { key: key.clone(), count: 1, written: 1, last: now };
-        self.entries.insert(record.clone(), entry);
+        self.entries.insert(series_key(record).into_owned(), entry);
         EventDecision::Create(key, Box::new(event))
     }
 
@@ -142,6 +144,14 @@ impl EventCache {
             self.forget(&oldest);
         }
     }
+}
+
+/// What the records of a series have in common.
+fn series_key(record: &EventRecord) -> Cow<'_, EventRecord> {
+    if record.regarding.version.is_empty() {
+        return Cow::Borrowed(record);
+    }
+    Cow::Owned(EventRecord { note: String::new(), ..record.clone() })
 }
 
 impl EventSeries {

@@ -73,6 +73,7 @@ pub(super) fn event(reporter: &Reporter, record: &EventRecord, key: &Key, at: Ti
             namespace: regarding.key.namespace.as_deref().map(str::to_owned),
             name: text(&regarding.key.name),
             uid: Some(regarding.uid.clone()).filter(|uid| !uid.is_empty()),
+            resource_version: Some(regarding.version.clone()).filter(|one| !one.is_empty()),
             ..ObjectReference::default()
         }),
         ..Event::default()
@@ -96,6 +97,7 @@ mod tests {
             kind: "Job".to_owned(),
             key,
             uid: "u".to_owned(),
+            version: String::new(),
         };
         EventRecord {
             regarding,

@@ -24,6 +24,8 @@ pub struct Regarding {
     pub key: Key,
     /// The uid; empty if unknown.
     pub uid: String,
+    /// The resource version, if all records of one reason about it are one Event whatever their notes; empty otherwise.
+    pub version: String,
 }
 
 impl Regarding {
@@ -35,7 +37,15 @@ impl Regarding {
             kind: K::kind(&()).into_owned(),
             key: Key::of(object),
             uid: object.meta().uid.clone().unwrap_or_default(),
+            version: String::new(),
         }
+    }
+
+    /// Refers to this version of an object from the API server.
+    #[must_use]
+    pub fn version_of<K: Resource<DynamicType = ()>>(object: &K) -> Self {
+        let version = object.meta().resource_version.clone().unwrap_or_default();
+        Self { version, ..Self::of(object) }
     }
 
     /// Refers to an object of a kind that is known at run time. `uid` is empty if unknown.
@@ -46,6 +56,7 @@ impl Regarding {
             kind: resource.kind.clone(),
             key,
             uid: uid.to_owned(),
+            version: String::new(),
         }
     }
 }

@@ -25,6 +25,7 @@ fn record(name: &str, note: &str) -> EventRecord {
         kind: "Job".to_owned(),
         key: Key { namespace: Some("ns".into()), name: name.into() },
         uid: "u".to_owned(),
+        version: String::new(),
     };
     EventRecord {
         regarding,
@@ -101,6 +102,26 @@ fn equal_records_are_one_series_and_others_are_not() {
         assert_eq!(cache.outcome(&other), "create", "{other:?}");
     }
     assert_eq!(cache.outcome(&first), "series 4");
+}
+
+/// One preemptor has a record for each of its victims.
+#[test]
+fn records_about_one_version_are_one_series_whatever_their_notes() {
+    let mut cache = ClockedCache::new();
+    let about = |version: &str, note: &str| {
+        let mut one = record("train", note);
+        version.clone_into(&mut one.regarding.version);
+        one
+    };
+    let first = about("7", "preempted a");
+    let EventDecision::Create(_, event) = cache.handle(&first) else { panic!("a new Event") };
+    assert_eq!(event.note.as_deref(), Some("preempted a"));
+    let regarding = event.regarding.expect("its object");
+    assert_eq!(regarding.resource_version.as_deref(), Some("7"));
+    assert_eq!(cache.outcome(&about("7", "preempted b")), "series 2");
+    assert_eq!(cache.outcome(&about("8", "preempted c")), "create");
+    let other = EventRecord { reason: "Other".to_owned(), ..first };
+    assert_eq!(cache.outcome(&other), "create");
 }
 
 #[test]

@@ -49,6 +49,7 @@ pub(super) fn worker_event(cluster: &str, n_workloads: usize) -> EventRecord {
         key: Key { namespace: None, name: cluster.into() },
         // The object may be gone, and its uid with it.
         uid: String::new(),
+        version: String::new(),
     };
     let note = format!(
         "worker cluster \"{cluster}\" is not registered any more; what it has of {n_workloads} workloads is left behind, unless it is registered again"

@@ -171,7 +171,8 @@ impl VerdictInputs<'_> {
             priority(preemptor, workload),
             priority(target.workload, preempted)
         );
-        let preemptor = Regarding::of(&**workload);
+        // All victims of a decision are one Event about the preemptor.
+        let preemptor = Regarding::version_of(&**workload);
         let queue = self.engine.names().queues.name(queue).to_owned();
         Some(Preemption { reason: target.reason, preemptor, queue, priorities })
     }

@@ -438,6 +438,21 @@ fn a_preemption_is_reported_on_both_workloads_with_their_paths() {
     );
 }
 
+/// They become one Event with a count, as upstream's recorder makes it.
+#[test]
+fn all_victims_of_a_decision_are_reported_about_one_version_of_the_preemptor() {
+    let mut cluster = Cluster::new();
+    cluster.queue(&json!({"preemption": {"withinClusterQueue": "LowerPriority"}}));
+    for name in ["a", "b", "c", "d"] {
+        cluster.workload(name, 2, &json!({"spec": {"priority": -5}}));
+    }
+    cluster.settle().workload("high", 8, &json!({"spec": {"priority": 7}})).settle();
+    let about_high = cluster.events.iter().filter(|one| one.reason == "PreemptedWorkload");
+    let versions: Vec<&str> = about_high.map(|one| &*one.regarding.version).collect();
+    assert!(versions.len() == 4 && !versions[0].is_empty(), "{versions:?}");
+    assert!(versions.iter().all(|one| *one == versions[0]), "{versions:?}");
+}
+
 #[test]
 fn a_closed_preemption_gate_is_the_reason_to_be_pending() {
     let gates = Gates::parse("MultiKueueOrchestratedPreemption=true").expect("a gate");
