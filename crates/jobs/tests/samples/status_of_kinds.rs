@@ -75,6 +75,16 @@ fn table(kind: &str) -> Option<Vec<(Value, &'static str)>> {
             (json!({ "jobDeploymentStatus": "Suspending" }), "active"),
             (json!({ "jobDeploymentStatus": "Retrying" }), "active"),
             (json!({ "jobDeploymentStatus": "ValidationFailed" }), "active failed"),
+            // The operator leaves its RayCluster as it is: the pods run on.
+            (
+                json!({
+                    "jobDeploymentStatus": "ValidationFailed",
+                    "jobStatus": "FAILED",
+                    "rayClusterName": "rayjob-abcde",
+                    "rayClusterStatus": { "state": "ready" },
+                }),
+                "active ready",
+            ),
             (
                 json!({ "jobDeploymentStatus": "Running", "rayClusterStatus": { "state": "ready" } }),
                 "active ready",
