@@ -372,6 +372,11 @@ pub trait GenericJob: Clone {
         false
     }
 
+    /// When an evicted job that is being deleted has no pods that run; `None` if that shows only once it is gone.
+    fn released_at(&self, _now: Timestamp, _gates: JobGates) -> Option<Timestamp> {
+        None
+    }
+
     /// Whether a job is refused for pod set groups that do not have two pod sets that agree.
     fn checks_pod_set_groups(&self) -> bool {
         true

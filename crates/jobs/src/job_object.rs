@@ -7,6 +7,7 @@ use crds::{
     v1beta2::{PodSet, ReclaimablePod},
     validation::Errors,
 };
+use jiff::Timestamp;
 use k8s_openapi::{NamespaceResourceScope, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 use serde_json::{Value, json};
 
@@ -97,10 +98,8 @@ impl JobObject {
     /// A job with additions that are stored, after the second write.
     #[must_use]
     pub fn unsuspended(&self) -> Self {
-        match self {
-            Self::Declared(job) => Self::Declared(job.unsuspended()),
-            other => other.clone(),
-        }
+        let Self::Declared(job) = self else { return self.clone() };
+        Self::Declared(job.unsuspended())
     }
 
     /// The pod, if it is one.
@@ -553,6 +552,10 @@ impl GenericJob for JobObject {
 
     fn defers_finalization(&self, gates: JobGates) -> bool {
         of_kind!(self, job => job.defers_finalization(gates))
+    }
+
+    fn released_at(&self, now: Timestamp, gates: JobGates) -> Option<Timestamp> {
+        of_kind!(self, job => job.released_at(now, gates))
     }
 
     fn checks_pod_set_groups(&self) -> bool {

@@ -107,7 +107,8 @@ pub fn reconcile<J: GenericJob + Clone>(
         if job.defers_finalization(context.gates) {
             return vec![];
         }
-        return finalize_workloads(context).into_iter().chain(finalize_job(job)).collect();
+        let finalized = finalize_workloads(context).into_iter().chain(finalize_job(job));
+        return finalized.chain(release_deleted(job, context)).collect();
     }
     if slices::has_slices(job, context)
         && let Some(steps) = slices::reconcile(job, context)
@@ -131,6 +132,19 @@ pub fn finalize_workloads<J>(context: ReconcileContext<'_>) -> Vec<ReconcileStep
         return vec![];
     }
     context.workloads.iter().filter_map(|workload| remove_finalizer(workload)).collect()
+}
+
+/// Quota of an evicted job that is being deleted returns with the end of its pods, whatever keeps the object itself.
+fn release_deleted<J: GenericJob>(
+    job: &J,
+    context: ReconcileContext<'_>,
+) -> impl Iterator<Item = ReconcileStep<J>> {
+    let is_over = job.released_at(context.now, context.gates).is_some_and(|at| at <= context.now);
+    let evicted = context.workloads.iter().filter(move |workload| {
+        let ended = workload.is_finished() || is_deleting(&workload.metadata);
+        is_over && !ended && workload.is_evicted() && workload.has_quota_reservation()
+    });
+    evicted.map(|workload| WorkloadStep::ReleaseQuota.of(workload))
 }
 
 fn without_workload<J: GenericJob + Clone>(

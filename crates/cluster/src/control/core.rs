@@ -32,7 +32,7 @@ use super::{
     timers::Reevaluation,
     workloads::{
         Evaluation, PendingMessage, PodsReadyPolicy, StatusInputs, TrackedWorkload, WorkloadChange,
-        WorkloadCommand, Workloads, gates_cleared, not_evaluated,
+        WorkloadCommand, Workloads, gates_cleared, is_of_single_pod, not_evaluated,
     },
 };
 
@@ -442,15 +442,15 @@ impl Core {
         let replacement = self.jobs.replacement(key, workload, self.scheduler.index());
         // A pod that waits for its start waits for the next reservation as well.
         let is_gated = |job: &JobObject| job.as_pod().is_some_and(|one| one.is_gated());
-        let waits_as_pod = self
-            .jobs
-            .of(key, workload)
-            .is_some_and(|(_, job)| is_gated(job) && !is_deleting(job.metadata()));
+        let job = self.jobs.of(key, workload).map(|(_, job)| job);
+        let is_deleted = job.is_some_and(|job| is_deleting(job.metadata()));
+        let waits_as_pod = !is_deleted && job.is_some_and(|job| is_gated(job));
         let CoreConfig { owns_workloads, legacy_reasons, explicit_status, .. } = self.config;
         let retention = self.config.keeps_finished_for.filter(|_| owns_workloads);
         Some(StatusInputs {
             gated: self.scheduler.gate_message(workload),
             requeues_pods: self.config.requeues_pods || waits_as_pod,
+            pod_leaves: is_deleted && !self.config.requeues_pods && is_of_single_pod(workload),
             retention,
             requests,
             pods_ready,

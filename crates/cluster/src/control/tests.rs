@@ -24,6 +24,7 @@ mod copy_reclaims;
 mod credentials;
 mod cycles;
 mod dead_agent;
+mod deleted_pods;
 mod dispatched;
 mod drains;
 mod elastic_copies;

@@ -18,7 +18,7 @@ use crds::{
     v1beta2::PodSet,
     validation::Errors,
 };
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -225,9 +225,29 @@ impl Pod {
     /// Whether it may run, runs or succeeded. One that is deleted before it has a node never runs.
     #[must_use]
     pub fn is_runnable_or_succeeded(&self) -> bool {
-        let has_node = self.spec.rest.get("nodeName").is_some_and(|node| !node.is_null());
-        let may_run = !self.is_deleting() || (has_node && !self.has_served());
+        let may_run = !self.is_deleting() || (self.has_node() && !self.has_served());
         self.status.phase != "Failed" && may_run
+    }
+
+    /// Until when quota is held for the pod, which runs: the end of time unless it is being deleted. A node that does not answer never
+    /// ends its pods, so that a deleted one counts for another grace period only; with the gate FastQuotaReleaseInPodIntegration not
+    /// even that.
+    #[must_use]
+    pub fn runs_until(&self, now: Timestamp, gates: JobGates) -> Option<Timestamp> {
+        let until = match &self.metadata.deletion_timestamp {
+            None => Timestamp::MAX,
+            Some(_) if gates.fast_quota_release => now,
+            Some(deleted) => {
+                let grace = self.metadata.deletion_grace_period_seconds.unwrap_or_default();
+                let end = deleted.0.checked_add(SignedDuration::from_secs(grace));
+                end.unwrap_or(Timestamp::MAX)
+            }
+        };
+        Some(until).filter(|until| *until > now)
+    }
+
+    fn has_node(&self) -> bool {
+        self.spec.rest.get("nodeName").is_some_and(|node| !node.is_null())
     }
 
     /// Whether it served, was stopped, and only its finalizer keeps it. Its owner may need the name of the pod.
@@ -449,9 +469,16 @@ impl GenericJob for Pod {
         self.is_terminated().then_some(JobOutcome { success, message })
     }
 
-    /// The quota of a pod is held until the pod is gone: its Workload goes with it.
+    /// An eviction deletes the pod, and then [`GenericJob::released_at`] says when quota returns.
     fn is_active(&self) -> bool {
         false
+    }
+
+    /// A finalizer may keep a pod that never ran or has ended, and a node that does not answer never ends one.
+    fn released_at(&self, now: Timestamp, gates: JobGates) -> Option<Timestamp> {
+        let may_run = (self.has_node() || self.has_started()) && !self.is_terminated();
+        let until = self.runs_until(now, gates).filter(|_| may_run);
+        self.is_deleting().then(|| until.unwrap_or(now))
     }
 
     fn pods_ready(&self) -> bool {

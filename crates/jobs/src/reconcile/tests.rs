@@ -1,6 +1,7 @@
 //! Reconciliation of a job and its Workload in every situation.
 
 mod contradictions;
+mod deleted_pods;
 mod former_memory;
 mod left_alone;
 mod slices;

@@ -16,7 +16,7 @@ use super::{follow_queue, is_owned_by, membership, set_workload, take_over};
 use crate::{
     GenericJob, JobGates, Pod,
     construct_workload::{KeysToCopy, WorkloadPriority, workload_name_for},
-    pods::group::{self, is_group_workload},
+    pods::group::is_group_workload,
     reconcile::{JobStep, ReconcileStep, WorkloadStep, create, follow_gates, name},
     workload_name::{WorkloadOwner, workload_name},
 };
@@ -135,7 +135,7 @@ pub(super) fn reconcile<J: GenericJob + From<Pod>>(
 /// any group.
 pub fn runs_until(pods: &[&Pod], now: Timestamp, gates: JobGates) -> Option<Timestamp> {
     let running = pods.iter().filter(|pod| !pod.is_gated() && !pod.is_terminated());
-    running.filter_map(|pod| group::runs_until(pod, now, gates)).max()
+    running.filter_map(|pod| pod.runs_until(now, gates)).max()
 }
 
 /// What becomes of the Workload of a set without pods.

@@ -78,6 +78,14 @@ impl JobEvaluation<'_> {
         self.owners.workloads_of(of_job, how, self.inputs.workloads)
     }
 
+    /// Evaluates a deleted job again when its pods count no longer.
+    fn wait(&self, ctx: &mut Context) {
+        let at = self.job.released_at(ctx.now, self.config.gates);
+        if let Some(at) = at.filter(|at| *at > ctx.now) {
+            ctx.agenda.at(at, Reevaluation::Job(self.key.clone()));
+        }
+    }
+
     /// Deletes a job that stays no longer, or waits for that time.
     fn expire(&self, ctx: &mut Context) {
         let Some(retention) = self.config.keeps_deactivated_for else {
@@ -100,6 +108,7 @@ impl JobEvaluation<'_> {
         steps: Vec<ReconcileStep<JobObject>>,
         ctx: &mut Context,
     ) -> Vec<(Key, WorkloadEffect)> {
+        self.wait(ctx);
         // A job that is still to be stopped is deleted afterwards.
         if steps.iter().all(is_refusal) {
             self.expire(ctx);

@@ -62,6 +62,8 @@ pub(crate) struct StatusInputs {
     pub(crate) policy: Option<PodsReadyPolicy>,
     /// An evicted Workload of a single pod is requeued like any other.
     pub(crate) requeues_pods: bool,
+    /// Its only pod is being deleted, so that nothing would run with quota that it gets again.
+    pub(crate) pod_leaves: bool,
     /// How long a finished Workload stays; for ever if unset.
     pub(crate) retention: Option<Duration>,
     /// The PodsReady timeout and the maximum execution time are enforced by this process.
@@ -147,7 +149,7 @@ pub(crate) fn next_status(
     draft.remove_stale_admission();
     draft.hold(record.transitions());
     draft.deactivate_without_quota();
-    draft.requeue(inputs.stop);
+    draft.requeue(inputs);
     draft.wait_for_replacement(inputs.replacement.as_ref());
     draft.admit();
     time_limit_enforcement::apply(&mut draft, inputs);

@@ -432,7 +432,7 @@ impl<'a> StatusDraft<'a> {
     }
 
     /// Requeues an evicted Workload when its backoff, its deactivation or the stop of its queue is over.
-    pub(super) fn requeue(&mut self, stop: StopPolicy) {
+    pub(super) fn requeue(&mut self, inputs: &StatusInputs) {
         if self.workload.is_active() {
             let mut status = status::backoff_ended(self.status.clone(), self.now);
             // Until the release the time of the eviction is not accumulated yet.
@@ -442,10 +442,11 @@ impl<'a> StatusDraft<'a> {
             self.apply(status, Purpose::Requeue);
         }
         let requeued = status::find(&self.status.conditions, REQUEUED);
-        let Some(kept) = requeued.filter(|one| one.status == "False" && !self.holds_quota()) else {
+        let may_return = !inputs.pod_leaves && !self.holds_quota();
+        let Some(kept) = requeued.filter(|one| one.status == "False" && may_return) else {
             return;
         };
-        if let Some(reason) = self.reason_to_requeue(&kept.reason, stop) {
+        if let Some(reason) = self.reason_to_requeue(&kept.reason, inputs.stop) {
             let status = status::requeued(self.status.clone(), reason, self.at());
             self.apply(status, Purpose::Requeue);
         }

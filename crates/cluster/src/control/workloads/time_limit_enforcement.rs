@@ -223,6 +223,7 @@ mod tests {
             pods_ready,
             policy: Some(PodsReadyPolicy::from(&file)),
             requeues_pods: false,
+            pod_leaves: false,
             retention: None,
             enforces_time_limits: true,
             legacy_reasons: false,

@@ -31,7 +31,7 @@ use crds::{
 };
 use jiff::Timestamp;
 
-pub(crate) use self::{composition::owner_references, status::runs_until};
+pub(crate) use self::composition::owner_references;
 pub use self::{
     composition::{ComposeError, Composition, compose, group_workload, priority_source},
     role_requests::{RoleComparison, RoleQuota},

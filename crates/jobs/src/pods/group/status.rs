@@ -4,7 +4,7 @@
 use std::{borrow::Cow, collections::BTreeMap};
 
 use crds::v1beta2::ReclaimablePod;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
 use crate::{JobGates, generic_job::JobOutcome, pods::Pod, prebuilt::prebuilt_name};
 
@@ -34,26 +34,10 @@ pub(super) fn is_serving(pods: &[&Pod]) -> bool {
     pods.iter().any(|pod| pod.is_serving())
 }
 
-/// Until when quota is held for pods that run: `None` if none does, the end of time for one that is not being deleted. A node
-/// that does not answer never ends its pods, so that a deleted one counts for another grace period only; with the gate
-/// FastQuotaReleaseInPodIntegration not even that.
+/// Until when quota is held for pods that run; `None` if none does.
 pub(super) fn active_until(pods: &[&Pod], now: Timestamp, gates: JobGates) -> Option<Timestamp> {
     let running = pods.iter().filter(|pod| pod.status.phase == "Running");
-    running.filter_map(|pod| runs_until(pod, now, gates)).max()
-}
-
-/// The same of one pod that runs.
-pub(crate) fn runs_until(pod: &Pod, now: Timestamp, gates: JobGates) -> Option<Timestamp> {
-    let until = match &pod.metadata.deletion_timestamp {
-        None => Timestamp::MAX,
-        Some(_) if gates.fast_quota_release => now,
-        Some(deleted) => {
-            let grace = pod.metadata.deletion_grace_period_seconds.unwrap_or_default();
-            let end = deleted.0.checked_add(SignedDuration::from_secs(grace));
-            end.unwrap_or(Timestamp::MAX)
-        }
-    };
-    Some(until).filter(|until| *until > now)
+    running.filter_map(|pod| pod.runs_until(now, gates)).max()
 }
 
 /// Whether every pod that the group needs is ready or has succeeded. In a serving group a pod that has ended serves no more.
