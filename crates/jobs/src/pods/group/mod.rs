@@ -206,6 +206,8 @@ fn without_workload(context: GroupContext<'_>) -> Steps {
     steps.extend(finalize(&over.filter(|pod| !pod.is_deleting()).collect::<Vec<_>>(), context));
     let composed = context.compose();
     match composed.and_then(|one| one.agreeing_about(context.copied, context.group)) {
+        // Quota for members on a node that does not answer, or that a finalizer keeps, would be used by none.
+        Ok(composition) if only_leaves(&composition.members) => {}
         Ok(composition) => {
             steps.extend(remove_excess(&composition.excess, context));
             steps.push(ReconcileStep::CreateWorkload);
@@ -216,6 +218,12 @@ fn without_workload(context: GroupContext<'_>) -> Steps {
         }
     }
     steps
+}
+
+/// Whether members are being deleted, and no other one has not ended.
+fn only_leaves(members: &[&Pod]) -> bool {
+    let may_run = |pod: &&Pod| !pod.is_deleting() && !pod.is_terminated();
+    members.iter().any(|pod| pod.is_deleting()) && !members.iter().any(may_run)
 }
 
 /// The Workload of a set outlives its pods; any other one goes with the last of them.

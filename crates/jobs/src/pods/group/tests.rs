@@ -800,6 +800,23 @@ fn members_that_will_not_run_wait_for_no_workload() {
     assert_eq!(steps(&[&a, &b, &d], None, &[]), ["finalize a", "create"]);
 }
 
+/// A member on a node that does not answer: its deletion was long ago.
+fn stuck(name: &str, phase: &str) -> Pod {
+    let spec = json!({ "schedulingGates": [], "nodeName": "n" });
+    let deleted = json!({ "deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": null });
+    let more = json!({ "metadata": deleted, "spec": spec, "status": { "phase": phase } });
+    member(name, &more)
+}
+
+#[test]
+fn a_group_of_which_all_members_leave_gets_no_workload() {
+    let a = stuck("a", "Running");
+    for b in [stuck("b", "Running"), stuck("b", "Pending"), in_phase("b", "Succeeded")] {
+        assert_eq!(steps(&[&a, &b], None, &[]), [""; 0], "nothing would run: {b:?}");
+    }
+    assert_eq!(steps(&[&a, &gated("b")], None, &[]), ["create"], "a replacement may run");
+}
+
 #[test]
 fn a_group_whose_topology_cannot_be_read_gets_no_workload() {
     let annotations = json!({ "kueue.x-k8s.io/podset-unconstrained-topology": "maybe" });
