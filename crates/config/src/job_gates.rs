@@ -26,6 +26,7 @@ impl From<&Gates> for JobGates {
             finish_orphans: on(Gate::FinishOrphanedWorkloads),
             quota_for_redis_cleanup: on(Gate::DeferRayServiceFinalizationForRedisCleanup),
             remote_spec_sync: on(Gate::MultiKueueRemoteSpecSync),
+            scheduler_library: on(Gate::SchedulerLibraryIntegration),
             ray_and_spark_updates: on(Gate::ValidateRayAndSparkJobUpdates),
             ..Self::default()
         }
@@ -58,6 +59,7 @@ mod tests {
         ("PodIntegrationValidateGroupOwner", |gates| &mut gates.validate_group_owner),
         ("PodIntegrationVerifyRoleRequests", |gates| &mut gates.verify_role_requests),
         ("ReclaimablePods", |gates| &mut gates.reclaimable_pods),
+        ("SchedulerLibraryIntegration", |gates| &mut gates.scheduler_library),
         ("ShortWorkloadNames", |gates| &mut gates.short_names),
         ("TASMultiLayerTopology", |gates| &mut gates.topology_layers),
         ("ValidateRayAndSparkJobUpdates", |gates| &mut gates.ray_and_spark_updates),

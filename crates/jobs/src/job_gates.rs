@@ -40,6 +40,8 @@ pub struct JobGates {
     pub quota_for_redis_cleanup: bool,
     /// `MultiKueueRemoteSpecSync`.
     pub remote_spec_sync: bool,
+    /// `SchedulerLibraryIntegration`.
+    pub scheduler_library: bool,
     /// `ValidateRayAndSparkJobUpdates`.
     pub ray_and_spark_updates: bool,
     /// Setting `manageJobsWithoutQueueName`.
@@ -67,6 +69,7 @@ impl Default for JobGates {
             finish_orphans: true,
             quota_for_redis_cleanup: true,
             remote_spec_sync: true,
+            scheduler_library: false,
             ray_and_spark_updates: true,
             manage_without_queue_name: false,
         }

@@ -223,7 +223,7 @@ fn identity(
         info.labels.insert(MULTI_KUEUE_WORKER_POD.to_owned(), "true".to_owned());
     }
     info.labels.insert(POD_SET.to_owned(), pod_set.name.clone());
-    if gates.topology {
+    if gates.topology || gates.scheduler_library {
         let name = workload.metadata.name.clone().unwrap_or_default();
         info.annotations.insert(WORKLOAD.to_owned(), name);
     }
@@ -323,6 +323,20 @@ mod tests {
         assert_eq!(info.labels, map(labels));
         assert_eq!(info.annotations, map(json!({ "kueue.x-k8s.io/workload": "job-train" })));
         assert_eq!(info.scheduling_gates, Vec::<String>::new());
+    }
+
+    #[test]
+    fn pods_name_their_workload_for_topologies_and_for_the_scheduler_library() {
+        let status =
+            json!({ "admission": { "clusterQueue": "cq", "podSetAssignments": [assignment()] } });
+        let own = flavors(&json!({}), &json!({}));
+        for (topology, scheduler_library) in [(true, false), (false, true), (false, false)] {
+            let gates = JobGates { topology, scheduler_library, ..JobGates::default() };
+            let infos = pod_sets_info(&workload(&status), AssignedFlavors::Own(&own), gates);
+            let info = infos.expect("pods can start").remove(0);
+            let named = info.annotations.contains_key("kueue.x-k8s.io/workload");
+            assert_eq!(named, topology || scheduler_library);
+        }
     }
 
     #[test]
