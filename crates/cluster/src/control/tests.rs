@@ -79,6 +79,7 @@ mod relisted;
 mod replica_sets;
 mod report_copies;
 mod reports;
+mod requeue_states;
 mod resized_groups;
 mod retention;
 mod role_requests;

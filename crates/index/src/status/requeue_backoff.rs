@@ -31,7 +31,7 @@ pub fn requeued(mut status: WorkloadStatus, reason: &str, at: StatusStamp) -> Wo
     status
 }
 
-/// Clears `requeueAt` once it is reached, whatever else holds.
+/// Clears `requeueAt` once it is reached.
 #[must_use]
 pub fn backoff_ended(mut status: WorkloadStatus, now: Timestamp) -> WorkloadStatus {
     if let Some(state) = &mut status.requeue_state {

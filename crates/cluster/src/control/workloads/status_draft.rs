@@ -434,7 +434,10 @@ impl<'a> StatusDraft<'a> {
     /// Requeues an evicted Workload when its backoff, its deactivation or the stop of its queue is over.
     pub(super) fn requeue(&mut self, inputs: &StatusInputs) {
         if self.workload.is_active() {
-            let mut status = status::backoff_ended(self.status.clone(), self.now);
+            let mut status = self.status.clone();
+            if !self.holds_quota() || self.is_kept_by_backoff() {
+                status = status::backoff_ended(status, self.now);
+            }
             // Until the release the time of the eviction is not accumulated yet.
             if status::was_deactivated(&status) && !self.holds_quota() {
                 status = status::reactivated(status);
@@ -450,6 +453,14 @@ impl<'a> StatusDraft<'a> {
             let status = status::requeued(self.status.clone(), reason, self.at());
             self.apply(status, Purpose::Requeue);
         }
+    }
+
+    /// Whether a backoff keeps the Workload out of its queue.
+    fn is_kept_by_backoff(&self) -> bool {
+        let requeued = status::find(&self.status.conditions, REQUEUED);
+        requeued.filter(|one| one.status == "False").is_some_and(|one| {
+            matches!(&*one.reason, reasons::PODS_READY_TIMEOUT | reasons::ADMISSION_CHECK)
+        })
     }
 
     /// The reason of the requeue; `None` while what keeps the Workload from its queue still holds.
