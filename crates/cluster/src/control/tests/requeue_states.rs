@@ -58,3 +58,11 @@ fn the_time_of_a_requeue_ends_beside_quota_if_the_backoff_keeps_the_workload_out
         assert_eq!(state(&cluster)["requeueAt"].is_null(), ends, "{reason}");
     }
 }
+
+#[test]
+fn a_deactivated_workload_has_no_backoff_while_it_holds_quota() {
+    let mut cluster = evicted("PodsReadyTimeout", &[]);
+    cluster.workload("a", 2, &json!({"spec": {"active": false}})).settle();
+    assert!(has_quota(&cluster));
+    assert!(state(&cluster).is_null(), "{}", state(&cluster));
+}

@@ -443,6 +443,12 @@ impl<'a> StatusDraft<'a> {
                 status = status::reactivated(status);
             }
             self.apply(status, Purpose::Requeue);
+        } else {
+            // Also after an eviction for another reason, before the quota is released.
+            self.apply(
+                WorkloadStatus { requeue_state: None, ..self.status.clone() },
+                Purpose::Requeue,
+            );
         }
         let requeued = status::find(&self.status.conditions, REQUEUED);
         let may_return = !inputs.pod_leaves && !self.holds_quota();
