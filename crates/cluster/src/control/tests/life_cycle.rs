@@ -514,13 +514,25 @@ fn without_observability_reasons_are_those_of_before() {
     cluster.workload("waits", 2, &json!({})).workload("large", 9, &json!({}));
     cluster.workload("gated", 2, &gates).settle().wait(10).settle();
     assert!(cluster.condition("large", "QuotaReserved").starts_with("False Pending: couldn't"));
-    assert!(cluster.condition("gated", "QuotaReserved").starts_with("False Inadmissible: "));
+    assert!(cluster.condition("gated", "QuotaReserved").starts_with("False AdmissionGated: "));
     assert!(cluster.condition("waits", "Admitted").starts_with("False UnsatisfiedChecks: "));
     let warning = cluster.take_events().into_iter().find(|event| event.starts_with("large "));
     assert!(warning.is_some_and(|event| event.contains(" Pending: couldn't assign")));
     cluster.take_writes();
     cluster.wait(10).settle();
     assert_eq!(cluster.take_writes(), [""; 0], "nothing is written again");
+}
+
+#[test]
+fn without_observability_only_queues_make_a_workload_inadmissible() {
+    let mut cluster = with_gates("UnadmittedWorkloadsObservability=false");
+    let nowhere = json!({"spec": {"queueName": "absent"}});
+    cluster.workload("lost", 2, &nowhere).settle().wait(10).settle();
+    assert!(cluster.condition("lost", "QuotaReserved").starts_with("False Inadmissible: "));
+    cluster.queue(&json!({"namespaceSelector": {"matchLabels": {"team": "other"}}}));
+    cluster.workload("foreign", 2, &json!({})).settle().wait(10).settle();
+    let refused = "False Pending: workload namespace doesn't match ClusterQueue selector";
+    assert_eq!(cluster.condition("foreign", "QuotaReserved"), refused);
 }
 
 #[test]

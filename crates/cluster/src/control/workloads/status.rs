@@ -156,7 +156,7 @@ pub(crate) fn next_status(
     draft.show_failing_pods(&inputs.pod_starts);
     if let Some((purpose, status)) = draft.into_changes() {
         let status = time_limit_enforcement::with_pods_ready(status, workload, inputs, now);
-        return write(before, with_reasons(status, inputs), purpose);
+        return write(before, with_reasons(status, inputs, false), purpose);
     }
     // A deactivated Workload has its reason from the draft. That of an earlier cycle would replace it.
     if !record.phase().holds_quota() && workload.is_active() {
@@ -171,8 +171,8 @@ pub(super) fn at(workload: &Workload, now: Timestamp) -> StatusStamp {
 }
 
 /// The status with the reasons that the gate selects.
-fn with_reasons(status: WorkloadStatus, inputs: &StatusInputs) -> WorkloadStatus {
-    if inputs.legacy_reasons { status::with_legacy_reasons(status) } else { status }
+fn with_reasons(status: WorkloadStatus, inputs: &StatusInputs, by_cycle: bool) -> WorkloadStatus {
+    if inputs.legacy_reasons { status::with_legacy_reasons(status, by_cycle) } else { status }
 }
 
 /// The message of a Workload that no cycle has evaluated yet.
@@ -273,7 +273,7 @@ fn explain(record: &TrackedWorkload, inputs: &StatusInputs, now: Timestamp) -> N
     let status = explain(before.clone(), &pending.reason, &pending.message, requests, at);
     // The list of checks of a pending Workload goes out with its reason and causes no write of its own.
     let status = with_required_checks(status, inputs, at);
-    let status = with_reasons(status, inputs);
+    let status = with_reasons(status, inputs, pending.by_cycle);
     // PodsReady=False alone causes no write, unless the pods came after the reason.
     if status == *before && status::find(&before.conditions, PODS_READY).is_some() {
         return NextStatus::Nothing;
