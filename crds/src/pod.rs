@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{exact, meta::Toleration, quantity::Quantity};
+use crate::{exact, meta::Toleration, quantity::Quantity, shared_maps};
 pub use crate::{
     shared::Shared,
     shared_fields::{NamedItem, SharedFields},
+    shared_maps::SharedNames,
     shared_parts::{SharedPodMetadata, SharedResources},
     shared_pod_spec::SharedPodSpec,
 };
@@ -28,8 +29,8 @@ pub struct PodTemplate {
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct PodMetadata {
     /// Annotations.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub annotations: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "shared_maps::is_empty")]
+    pub annotations: SharedNames,
     /// Labels.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,

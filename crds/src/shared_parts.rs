@@ -1,8 +1,8 @@
 //! Parts of pod templates of which equal ones are kept once.
 //!
 //! The templates of a queue have few different requests and labels, and a map takes the room of eleven entries: one quantity takes
-//! 800 bytes. Decoded parts of one text share their memory, and so do clones. A change copies the part first, so that sharing is never
-//! observed.
+//! 800 bytes. Decoded parts of one text share their memory, and so do clones. Annotations are shared apart from the labels, which name
+//! the job. A change copies the part first, so that sharing is never observed.
 
 use crate::{
     pod::{PodMetadata, ResourceRequirements},
@@ -65,5 +65,24 @@ mod tests {
         let decode = || serde_json::from_str::<PodTemplate>(&text).expect("a template");
         let [one, other] = [(); 2].map(|()| decode().metadata.expect("metadata"));
         assert!(Arc::ptr_eq(&one.0, &other.0));
+    }
+
+    #[test]
+    fn templates_of_different_labels_share_equal_annotations() {
+        let decode = |job: &str| {
+            let metadata = json!({"annotations": {"run": "600"}, "labels": {"job": job}});
+            let template: PodTemplate =
+                serde_json::from_value(json!({ "metadata": metadata })).expect("a template");
+            template.metadata.expect("metadata")
+        };
+        let (one, mut other) = (decode("a"), decode("b"));
+        assert!(Arc::ptr_eq(&one.annotations.0, &other.annotations.0));
+        assert_ne!(one, other);
+        other.annotations.clear();
+        assert_eq!(one.annotations.len(), 1);
+        assert_eq!(
+            serde_json::to_value(&other).expect("it encodes"),
+            json!({"labels": {"job": "b"}})
+        );
     }
 }

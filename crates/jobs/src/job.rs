@@ -5,6 +5,7 @@
 mod pod_set;
 mod pod_sets_info;
 mod remote;
+mod selector;
 mod status;
 mod stop;
 #[cfg(test)]
@@ -14,18 +15,20 @@ mod validate;
 use std::sync::LazyLock;
 
 use crds::{
+    exact,
     meta::Condition,
     names::{
         JOB_CONTROLLER, MULTI_KUEUE_CONTROLLER,
         annotations::{JOB_COMPLETIONS_EQUAL_PARALLELISM, JOB_MIN_PARALLELISM, STOPPING},
     },
-    pod::PodTemplate,
+    pod::{PodTemplate, SharedFields},
     v1beta2::{PodSet, ReclaimablePod},
     validation::Errors,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+
+pub use selector::JobSelector;
 
 use crate::{
     GenericJob, JobGates, Kind,
@@ -79,9 +82,12 @@ pub struct JobSpec {
     /// Template of the pods.
     #[serde(default)]
     pub template: PodTemplate,
+    /// Which pods the Job controller counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selector: Option<JobSelector>,
     /// Everything else.
     #[serde(flatten)]
-    pub rest: Map<String, Value>,
+    pub rest: SharedFields,
 }
 
 /// Observed state of a Job; unknown fields are in `rest`.
@@ -110,11 +116,15 @@ pub struct JobStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uncounted_terminated_pods: Option<UncountedTerminatedPods>,
     /// Conditions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "exact::optional_list",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub conditions: Option<Vec<Condition>>,
     /// Everything else.
     #[serde(flatten)]
-    pub rest: Map<String, Value>,
+    pub rest: SharedFields,
 }
 
 /// Finished pods that the Job controller has not counted yet, by UID.
@@ -259,7 +269,7 @@ impl GenericJob for Job {
 
     fn templates(&self) -> Vec<AnnotatedTemplate<'_>> {
         let annotations =
-            self.spec.template.metadata.as_ref().map(|metadata| &metadata.annotations);
+            self.spec.template.metadata.as_ref().map(|metadata| &*metadata.annotations);
         vec![AnnotatedTemplate {
             path: "spec.template.metadata".to_owned(),
             annotations,

@@ -108,7 +108,7 @@ impl PodSetInfo {
             name: pod_set.name.clone(),
             count: pod_set.count.unwrap_or(1),
             labels: metadata.labels,
-            annotations: metadata.annotations,
+            annotations: metadata.annotations.into_owned(),
             scheduling_gates: gates_of(&spec),
             hosts: Vec::new(),
             affinity: node_affinity::affinity_of(&spec).cloned(),
@@ -170,7 +170,9 @@ impl PodSetInfo {
             // not replace.
             metadata.labels.entry(key.clone()).or_insert_with(|| value.clone());
         }
-        metadata.annotations.clone_from(&self.annotations);
+        if *metadata.annotations != self.annotations {
+            metadata.annotations = self.annotations.clone().into();
+        }
         let spec = template.spec.get_or_insert_default();
         spec.node_selector.clone_from(&self.node_selector);
         spec.tolerations.clone_from(&self.tolerations);

@@ -190,11 +190,12 @@ fn forget_identity(metadata: &mut ObjectMeta) {
     let text = |map: &Option<BTreeMap<String, String>>| map.clone().unwrap_or_default();
     let of_pod = PodMetadata {
         labels: text(&metadata.labels),
-        annotations: text(&metadata.annotations),
+        annotations: text(&metadata.annotations).into(),
         ..PodMetadata::default()
     };
     let mut template = PodTemplate { metadata: Some(of_pod.into()), spec: None };
     remove_identity(&mut template);
     let rest = template.metadata.unwrap_or_default().into_owned();
-    (metadata.labels, metadata.annotations) = (Some(rest.labels), Some(rest.annotations));
+    metadata.labels = Some(rest.labels);
+    metadata.annotations = Some(rest.annotations.into_owned());
 }

@@ -321,7 +321,7 @@ impl GenericJob for DeclaredJob {
     fn requesting_templates(&self) -> Vec<AnnotatedTemplate<'_>> {
         let annotated = self.resolved.pod_sets.iter().map(|set| AnnotatedTemplate {
             path: self.annotations_path(set),
-            annotations: set.template.metadata.as_ref().map(|metadata| &metadata.annotations),
+            annotations: set.template.metadata.as_ref().map(|metadata| &*metadata.annotations),
             count: set.count(),
         });
         annotated.collect()

@@ -13,9 +13,8 @@ use crate::{
     remote_objects::metadata_for_creation,
 };
 
-/// Spec fields that belong to the Job's own cluster. With a time to live, the worker would delete a finished copy
-/// before its status is copied.
-const OF_THIS_CLUSTER: [&str; 2] = ["selector", "ttlSecondsAfterFinished"];
+/// Field of the spec that belongs to the Job's own cluster: the worker would delete a finished copy before its status is copied.
+const TIME_TO_LIVE: &str = "ttlSecondsAfterFinished";
 
 /// Condition of a suspended Job.
 const SUSPENDED: &str = "Suspended";
@@ -45,10 +44,13 @@ pub(super) fn for_worker(job: &Job, pod_sets: &[PodSet], gates: JobGates) -> Job
     copy.spec.managed_by = None;
     // The copy starts when the worker admits the clone (docs/reference/dispatch.md §5).
     copy.spec.suspend = Some(true);
-    let manual = copy.spec.rest.get(MANUAL_SELECTOR) == Some(&Value::Bool(true));
-    copy.spec.rest.retain(|field, _| {
-        !OF_THIS_CLUSTER.contains(&field.as_str()) || manual && field == "selector"
-    });
+    // The worker's API server makes a selector of its own.
+    if copy.spec.rest.get(MANUAL_SELECTOR) != Some(&Value::Bool(true)) {
+        copy.spec.selector = None;
+    }
+    if copy.spec.rest.contains_key(TIME_TO_LIVE) {
+        copy.spec.rest.remove(TIME_TO_LIVE);
+    }
     if let Some(metadata) = copy.spec.template.metadata.as_mut() {
         // These labels name the hub's Job; the worker's Job controller sets its own.
         metadata.labels.retain(|label, _| !pod_set::is_controllers(label));

@@ -200,3 +200,16 @@ fn an_equal_value_is_no_conflict() {
     let spec = json!({ "template": { "spec": { "nodeSelector": { "gpu": "h100" } } } });
     assert_eq!(job(&spec).run_with_pod_sets_info(&[info()], JobGates::default()), Ok(()));
 }
+
+#[test]
+fn a_job_is_kept_without_spare_room_for_conditions_and_shares_the_fields_of_its_status() {
+    let decode = |name: &str| {
+        let status = json!({"conditions": [{"type": "Suspended"}], "terminating": 0});
+        let job = json!({"metadata": {"name": name}, "status": status});
+        serde_json::from_value::<Job>(job).expect("a Job decodes")
+    };
+    let (one, other) = (decode("a"), decode("b"));
+    let conditions = one.status.conditions.as_ref().expect("conditions");
+    assert_eq!((conditions.len(), conditions.capacity()), (1, 1));
+    assert!(std::ptr::eq(&*one.status.rest, &*other.status.rest));
+}

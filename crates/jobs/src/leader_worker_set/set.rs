@@ -259,7 +259,7 @@ impl GenericJob for LeaderWorkerSet {
             };
             AnnotatedTemplate {
                 path: format!("spec.leaderWorkerTemplate.{name}.metadata"),
-                annotations: template.metadata.as_ref().map(|metadata| &metadata.annotations),
+                annotations: template.metadata.as_ref().map(|metadata| &*metadata.annotations),
                 count: i32::try_from(count).unwrap_or(i32::MAX),
             }
         });

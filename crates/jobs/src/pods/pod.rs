@@ -333,7 +333,7 @@ impl Pod {
             spec.rest.remove("nodeName");
         }
         let annotations = self.metadata.annotations.clone().unwrap_or_default();
-        let metadata = PodMetadata { annotations, ..PodMetadata::default() };
+        let metadata = PodMetadata { annotations: annotations.into(), ..PodMetadata::default() };
         let annotated = PodTemplate { metadata: Some(metadata.into()), spec: None };
         let labels = PodIndexLabels { pod: Some(POD_GROUP_POD_INDEX), ..PodIndexLabels::default() };
         PodSet {

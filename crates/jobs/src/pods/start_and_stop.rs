@@ -29,7 +29,7 @@ pub fn gates(spec: &PodSpec) -> impl Iterator<Item = &str> {
 pub(super) fn start(pod: &mut Pod, info: &PodSetInfo) -> Result<(), StartError> {
     let metadata = PodMetadata {
         labels: pod.metadata.labels.clone().unwrap_or_default(),
-        annotations: pod.metadata.annotations.clone().unwrap_or_default(),
+        annotations: pod.metadata.annotations.clone().unwrap_or_default().into(),
         ..PodMetadata::default()
     };
     let mut template =
@@ -38,7 +38,8 @@ pub(super) fn start(pod: &mut Pod, info: &PodSetInfo) -> Result<(), StartError> 
     let metadata = template.metadata.unwrap_or_default().into_owned();
     // An empty map in place of an absent one would be a change of its own.
     pod.metadata.labels = Some(metadata.labels).filter(|labels| !labels.is_empty());
-    pod.metadata.annotations = Some(metadata.annotations).filter(|all| !all.is_empty());
+    pod.metadata.annotations =
+        Some(metadata.annotations.into_owned()).filter(|all| !all.is_empty());
     pod.spec = template.spec.unwrap_or_default();
     // The gate of the topology stays if the admission assigns domains: they are chosen later.
     let assigned = info.scheduling_gates.iter().any(|gate| gate == TOPOLOGY);

@@ -100,7 +100,7 @@ impl SparkSpec {
         };
         let metadata = PodMetadata {
             labels: map(&fields["labels"]),
-            annotations: map(&fields["annotations"]),
+            annotations: map(&fields["annotations"]).into(),
             ..PodMetadata::default()
         };
         let set = PodSet {
