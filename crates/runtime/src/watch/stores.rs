@@ -84,7 +84,9 @@ impl Stores {
     /// Waits until the process stops. Returns earlier if a watch fails, which is an error of the program.
     pub async fn run(mut self) {
         let stopped = self.stop.clone();
+        // Biased: a stop ends the watches as well, which is no error.
         tokio::select! {
+            biased;
             () = stopped.cancelled() => {}
             Some(ended) = self.tasks.join_next() => {
                 tracing::error!(?ended, "a watch ended");
