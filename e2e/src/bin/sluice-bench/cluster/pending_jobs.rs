@@ -48,14 +48,35 @@ async fn submit(field: &BenchEnvironment<'_>, name: &str) -> Result<()> {
     SampleJob { requests, ..SampleJob::small(name, 600) }.submit(&field.installation.hub).await
 }
 
-/// Waits until a Workload of another Job than this one is admitted. Of thousands only the changed one is looked at: the process that
-/// watches shares the machine with what it measures.
+/// Waits until a Workload of another Job than this one is admitted.
 pub(super) async fn admitted_other_than(field: &BenchEnvironment<'_>, job: &str) -> Result<()> {
-    let other = |one: &Workload| {
-        let owners = one.owner_references();
-        is_true(&one.status.conditions, ADMITTED) && owners.iter().all(|owner| owner.name != job)
-    };
-    let mut follow = Follow::new(field.installation.hub.api::<Workload>(NAME));
-    let admitted = async { while !follow.next().await.present().iter().any(other) {} };
-    timeout(WITHIN, admitted).await.context("no Workload was admitted")
+    AdmissionWatch::new(field).until_other_than(job).await
+}
+
+/// A watch of the Workloads. Of thousands only the changed one is looked at: the process that watches shares the machine with what it
+/// measures.
+pub(super) struct AdmissionWatch(Follow<Workload>);
+
+impl AdmissionWatch {
+    fn new(field: &BenchEnvironment<'_>) -> Self {
+        Self(Follow::new(field.installation.hub.api::<Workload>(NAME)))
+    }
+
+    /// A watch that has listed the Workloads: the list takes seconds of the cores that the measured program needs.
+    pub(super) async fn listed(field: &BenchEnvironment<'_>) -> Self {
+        let mut watch = Self::new(field);
+        watch.0.next().await;
+        watch
+    }
+
+    /// Waits until a Workload of another Job than this one is seen as admitted.
+    pub(super) async fn until_other_than(&mut self, job: &str) -> Result<()> {
+        let other = |one: &Workload| {
+            let owners = one.owner_references();
+            is_true(&one.status.conditions, ADMITTED)
+                && owners.iter().all(|owner| owner.name != job)
+        };
+        let admitted = async { while !self.0.next().await.present().iter().any(other) {} };
+        timeout(WITHIN, admitted).await.context("no Workload was admitted")
+    }
 }

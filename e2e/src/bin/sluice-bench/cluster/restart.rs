@@ -5,7 +5,7 @@ use std::time::Instant;
 use anyhow::Result;
 use e2e::garbage_collector;
 
-use super::pending_jobs::{RUNNING, admitted_other_than, delete_running, fill};
+use super::pending_jobs::{AdmissionWatch, RUNNING, delete_running, fill};
 use crate::environment::{BenchEnvironment, NAME};
 use crate::usage::ProcessUsage;
 
@@ -27,9 +27,12 @@ pub(super) async fn measure(
     let hub = field.installation.hub.clone();
     field.stop_manager().await?;
     delete_running(&hub).await?;
+    let mut watch = AdmissionWatch::listed(field).await;
     let begun = Instant::now();
-    field.start_manager().await?;
-    admitted_other_than(field, RUNNING).await?;
-    let first_admission = begun.elapsed().as_secs_f64();
+    let admitted = async {
+        watch.until_other_than(RUNNING).await?;
+        anyhow::Ok(begun.elapsed().as_secs_f64())
+    };
+    let (first_admission, ()) = tokio::try_join!(admitted, field.start_manager())?;
     Ok(RestartedManager { first_admission, usage: ProcessUsage::of(field.manager.process.pid())? })
 }
