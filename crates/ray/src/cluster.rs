@@ -8,6 +8,7 @@
 //! | `head_pod`, `worker_pod`, `ray_container`, `start_command`, `probes`, `autoscaler`, `workload_slice` | pods |
 //! | `groups`, `group_size`, `multi_host`, `duplicate_workers`, `pod_health` | which pods are made and deleted |
 //! | `services`, `ingress`, `access`, `network_policy`, `gcs_storage` | other objects |
+//! | `named_objects` | which of them are looked up by name |
 //! | `suspension`, `redis_cleanup` | removal of pods |
 //! | `status`, `conditions`, `resources` | the status |
 //!
@@ -27,6 +28,7 @@ mod groups;
 mod head_pod;
 mod ingress;
 mod multi_host;
+mod named_objects;
 mod network_policy;
 mod pod_health;
 mod pod_metadata;
@@ -53,6 +55,7 @@ pub(crate) use conditions::rfc3339;
 pub use context::PassInputs;
 pub(crate) use context::{ClusterContext, label_value};
 pub use decide::decide;
+pub use named_objects::named_objects;
 pub(crate) use pod_health::is_running_and_ready;
 pub(crate) use probes::version;
 pub(crate) use ray_env::token_secret;

@@ -7,6 +7,7 @@
 //! | `initializing`, `running`, `stopping`, `cleanup` | what each phase needs |
 //! | `submitter`, `submission` | what became of the submitter; its container and its command |
 //! | `children`, `head_service` | the objects of an attempt |
+//! | `named_objects` | which of them are looked up by name |
 //! | `validate`, `validate_deletion` | what the controller refuses |
 //!
 //! Source: docs/reference/ray.md §5, §8.
@@ -17,6 +18,7 @@ mod context;
 mod decide;
 mod head_service;
 mod initializing;
+mod named_objects;
 mod phase;
 mod running;
 mod status;
@@ -28,5 +30,6 @@ mod validate_deletion;
 
 pub use children::JobAttempt;
 pub use decide::decide;
+pub use named_objects::named_objects;
 pub(crate) use validate::check_job_spec;
 pub use validate::{InvalidJob, check_job};

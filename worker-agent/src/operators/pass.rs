@@ -116,15 +116,13 @@ impl OperatorPass {
 
     /// Runs the pass to its end.
     pub(super) async fn run(mut self) -> PassReport {
-        if let Err(Interruption) = self.add_unwatched().await {
-            return self.report;
-        }
         let mut seed = [0; 32];
         let now = (self.io.clock)();
         // Names of equal seeds would meet the objects of another pass.
         if getrandom(&mut seed) {
             let inputs = PassInputs { now, seed };
-            if let Ok(ends) = self.orders(&inputs).await
+            if let Ok(()) = self.add_unwatched(&inputs).await
+                && let Ok(ends) = self.orders(&inputs).await
                 && let Ok(outcome) = self.end(ends).await
             {
                 self.report.outcome = outcome;
@@ -133,9 +131,11 @@ impl OperatorPass {
         self.report
     }
 
-    /// Objects of components are of any kind, and those of routes bear no label, so they are read and not watched.
-    async fn add_unwatched(&mut self) -> Result<(), Interruption> {
-        for UnwatchedObject { target, is_made } in unwatched_objects(&self.parent) {
+    /// Objects of components are of any kind, and those of routes and of users bear no label, so they are read and not watched.
+    async fn add_unwatched(&mut self, inputs: &PassInputs) -> Result<(), Interruption> {
+        let settings = &self.io.settings.ray;
+        let unwatched = unwatched_objects(&self.parent, &self.children, inputs, settings);
+        for UnwatchedObject { target, is_made } in unwatched {
             match self.read(&target).await? {
                 ObjectRead::There(object) => self.children.push(Arc::new(object)),
                 ObjectRead::Absent => {}
@@ -214,13 +214,15 @@ impl OperatorPass {
         };
         object["metadata"]["namespace"] = json!(self.id.key.namespace.as_deref());
         let answer = self.send(Write::of("operator-create", &resource).create(object)).await?;
-        // An object that has the name without the label of a watch: the next decision must see it.
         let sent = Instant::now();
         if let OrderAnswer::Refused(Refusal { code: 409, .. }) = &answer
             && let ObjectRead::There(object) = self.read(&target).await?
         {
             let object = Arc::new(object);
-            self.keep(sent, &object);
+            // One that the next pass finds by its name is read then: no watch would change or remove it here.
+            if self.id.kind.reads(&self.parent, &object) {
+                self.keep(sent, &object);
+            }
             // The object of an earlier pass that had no answer.
             if is_own(&self.parent, &object) {
                 return Ok(OrderAnswer::Done(object));

@@ -1,7 +1,9 @@
 //! Objects that a pass reads before its decision, since no watch shows them.
 
+use std::sync::Arc;
+
 use appwrapper::{component_name, names::RESOURCES_DEPLOYED};
-use ray::{names, step::RayTarget};
+use ray::{PassInputs, names, settings::OperatorSettings, step::RayTarget};
 use runtime::watch::ApiResource;
 use serde_json::Value;
 
@@ -14,10 +16,28 @@ pub(super) struct UnwatchedObject {
     pub(super) is_made: bool,
 }
 
-/// Those of an operated object: components of an AppWrapper are of any kind, and routes of a RayService bear no label.
-pub(super) fn unwatched_objects(parent: &Value) -> Vec<UnwatchedObject> {
+/// Those of an operated object: components of an AppWrapper are of any kind, routes of a RayService bear no label, and an object that a
+/// RayCluster or a RayJob looks up by name may be one of the user.
+pub(super) fn unwatched_objects(
+    parent: &Value,
+    children: &[Arc<Value>],
+    inputs: &PassInputs,
+    settings: &OperatorSettings,
+) -> Vec<UnwatchedObject> {
     let mut objects = components(parent);
     objects.extend(routes(parent));
+    let children: Vec<&Value> = children.iter().map(|child| &**child).collect();
+    let named = match parent["kind"].as_str() {
+        Some("RayCluster") => ray::cluster::named_objects(parent, inputs, settings),
+        Some("RayJob") => ray::job::named_objects(parent, &children),
+        _ => Vec::new(),
+    };
+    let is_known = |target: &RayTarget| {
+        let mut children = children.iter();
+        children.any(|it| it["kind"] == target.kind && it["metadata"]["name"] == target.name)
+    };
+    let unknown = named.into_iter().filter(|target| !is_known(target));
+    objects.extend(unknown.map(|target| UnwatchedObject { target, is_made: false }));
     objects
 }
 
@@ -56,4 +76,33 @@ fn routes(parent: &Value) -> impl Iterator<Item = UnwatchedObject> {
         UnwatchedObject { target, is_made: false }
     };
     kinds.filter(move |_| is_incremental).map(object)
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use serde_json::json;
+
+    use super::*;
+
+    fn unwatched(children: &[&str]) -> Vec<String> {
+        let template = json!({"spec": {"containers": [{"name": "head", "image": "ray"}]}});
+        let cluster = json!({
+            "apiVersion": "ray.io/v1", "kind": "RayCluster",
+            "metadata": {"name": "c", "namespace": "ns", "uid": "u"},
+            "spec": {"enableInTreeAutoscaling": true, "headGroupSpec": {"template": template}},
+        });
+        let child = |kind: &&str| Arc::new(json!({"kind": kind, "metadata": {"name": "c"}}));
+        let children: Vec<_> = children.iter().map(child).collect();
+        let inputs = PassInputs { now: Timestamp::UNIX_EPOCH, seed: [0; 32] };
+        let found = unwatched_objects(&cluster, &children, &inputs, &OperatorSettings::default());
+        found.into_iter().map(|it| it.target.kind).collect()
+    }
+
+    #[test]
+    fn what_a_watch_has_shown_is_not_read() {
+        assert_eq!(unwatched(&[]), ["ServiceAccount", "Role", "RoleBinding"]);
+        assert_eq!(unwatched(&["Role", "RoleBinding"]), ["ServiceAccount"]);
+        assert_eq!(unwatched(&["ServiceAccount", "Role", "RoleBinding"]), Vec::<String>::new());
+    }
 }

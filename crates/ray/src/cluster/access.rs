@@ -12,7 +12,7 @@ use crate::{
     json::{base64, text},
     names,
     pass::{OrderOutcome, Pass},
-    step::RayStep,
+    step::{RayStep, RayTarget},
 };
 
 const RBAC: &str = "rbac.authorization.k8s.io";
@@ -27,6 +27,19 @@ pub(crate) fn service_account_name(context: &ClusterContext<'_>) -> String {
 
 fn given_account<'a>(context: &ClusterContext<'a>) -> &'a str {
     text(&context.spec.head_group_spec.template["spec"]["serviceAccountName"])
+}
+
+/// The objects here that are looked up by name: account, rights and token.
+pub(crate) fn access_objects(context: &ClusterContext<'_>) -> Vec<RayTarget> {
+    let mut objects = Vec::new();
+    if context.is_autoscaling() {
+        let (account, rights) = (service_account_name(context), object_name(context.name()));
+        objects.push(object(context, "v1", "ServiceAccount", &account));
+        objects.push(role(context, &rights));
+        objects.push(role_binding(context, &rights, &account));
+    }
+    objects.extend(token_name(context).map(|name| object(context, "v1", "Secret", &name)));
+    objects.iter().map(RayTarget::of).collect()
 }
 
 /// Makes what the autoscaler needs to change the cluster.
@@ -138,22 +151,25 @@ fn role_binding(context: &ClusterContext<'_>, name: &str, account: &str) -> Valu
     binding
 }
 
+/// The name of the Secret that is made; none if the spec names one, or tokens of Kubernetes are used.
+fn token_name(context: &ClusterContext<'_>) -> Option<String> {
+    let options = context.spec.auth_options.as_ref().filter(|options| options.mode == "token")?;
+    // A Secret that the spec names belongs to the user.
+    let is_given = options.secret_name.as_ref().is_some_and(|name| !name.is_empty());
+    let is_made = options.enable_k8s_token_auth != Some(true) && !is_given;
+    is_made.then(|| object_name(context.name()))
+}
+
 /// Makes the Secret with the token, unless the spec names one or tokens of Kubernetes are used.
 pub(crate) fn reconcile_token(
     context: &ClusterContext<'_>,
     pass: &mut Pass<'_>,
 ) -> Result<(), Failure> {
-    let options = context.spec.auth_options.as_ref().filter(|options| options.mode == "token");
-    let Some(options) = options.filter(|options| options.enable_k8s_token_auth != Some(true))
+    // A token that exists is never replaced.
+    let Some(name) = token_name(context).filter(|name| context.child("Secret", name).is_none())
     else {
         return Ok(());
     };
-    let name = object_name(context.name());
-    // A Secret that the spec names belongs to the user; a token that exists is never replaced.
-    let is_given = options.secret_name.as_ref().is_some_and(|name| !name.is_empty());
-    if is_given || context.child("Secret", &name).is_some() {
-        return Ok(());
-    }
     let secret = json!({
         "apiVersion": "v1",
         "kind": "Secret",

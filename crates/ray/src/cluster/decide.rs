@@ -66,7 +66,7 @@ pub fn decide(
 }
 
 /// The spec of a cluster that is run here.
-fn run_spec(cluster: &Value, pass: &mut Pass<'_>) -> Option<RayClusterSpec> {
+pub(super) fn run_spec(cluster: &Value, pass: &mut Pass<'_>) -> Option<RayClusterSpec> {
     let spec = match from_value::<RayClusterSpec>(&cluster["spec"]) {
         Ok(spec) => spec,
         Err(error) => {

@@ -11,7 +11,7 @@ use crate::{
     json::{items, list, name, text},
     names,
     pass::{OrderOutcome, Pass},
-    step::RayStep,
+    step::{RayStep, RayTarget},
     v1::GcsStorage,
 };
 
@@ -47,6 +47,12 @@ pub(crate) fn mount(context: &ClusterContext<'_>, spec: &mut Value) {
     if let Some(container) = list(spec, "containers").first_mut() {
         list(container, "volumeMounts").push(mount);
     }
+}
+
+/// The claim, if there is one.
+pub(crate) fn claim_target(context: &ClusterContext<'_>) -> Option<RayTarget> {
+    let storage = storage(context)?;
+    Some(RayTarget::of(&claim(context, &storage, &claim_name(context, &storage))))
 }
 
 /// Makes the claim. A claim that the spec names belongs to the user.

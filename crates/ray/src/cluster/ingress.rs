@@ -16,6 +16,12 @@ use crate::{
     step::{RayStep, RayTarget},
 };
 
+/// The Ingress, if the spec asks for it.
+pub(crate) fn ingress_target(context: &ClusterContext<'_>) -> Option<RayTarget> {
+    let is_wanted = context.spec.head_group_spec.enable_ingress == Some(true);
+    is_wanted.then(|| RayTarget::of(&ingress(context)))
+}
+
 /// Makes the Ingress, or corrects it. An Ingress that is switched off stays.
 pub(crate) fn reconcile_ingress(
     context: &ClusterContext<'_>,

@@ -14,6 +14,17 @@ use crate::{
     step::{RayStep, RayTarget},
 };
 
+/// The policies that the spec asks for.
+pub(crate) fn policy_targets(context: &ClusterContext<'_>) -> Vec<RayTarget> {
+    wanted_policies(context).iter().map(RayTarget::of).collect()
+}
+
+fn wanted_policies(context: &ClusterContext<'_>) -> Vec<Value> {
+    let options = context.spec.network_policy.as_ref();
+    let options = options.filter(|_| context.settings.gates.network_policy);
+    options.map_or_else(Vec::new, |options| policies(context, options))
+}
+
 /// Makes, corrects and removes the policies of the head and of each group.
 pub(crate) fn reconcile_policies(
     context: &ClusterContext<'_>,
@@ -22,11 +33,8 @@ pub(crate) fn reconcile_policies(
     if !context.settings.gates.network_policy {
         return Ok(());
     }
-    let wanted = match &context.spec.network_policy {
-        Some(options) => policies(context, options),
-        // Policies of a field that was removed are deleted below.
-        None => Vec::new(),
-    };
+    // Policies of a field that was removed are deleted below.
+    let wanted = wanted_policies(context);
     for policy in &wanted {
         apply(context, pass, policy)?;
     }

@@ -312,17 +312,23 @@ fn headless_service(context: &ClusterContext<'_>, name: &str) -> Value {
     service
 }
 
-/// A Service for Serve applications, if the annotation asks for it.
+/// The Service for Serve applications, if the annotation asks for it.
+pub(crate) fn serve_service_target(context: &ClusterContext<'_>) -> Option<RayTarget> {
+    let annotation = crate::json::annotation(context.cluster, names::ENABLE_SERVE_SERVICE);
+    // At most 63 characters, because the name of a cluster has at most 53.
+    let name = format!("{}-serve-svc", context.name());
+    (annotation == "true").then(|| RayTarget::of(&service(context, &name, &json!({}))))
+}
+
+/// Makes the Service for Serve applications.
 ///
 /// Without a port for Serve there is nothing to make; the official operator then makes no pods either.
 fn reconcile_serve_service(
     context: &ClusterContext<'_>,
     pass: &mut Pass<'_>,
 ) -> Result<(), Failure> {
-    let annotation = crate::json::annotation(context.cluster, names::ENABLE_SERVE_SERVICE);
-    // At most 63 characters, because the name of a cluster has at most 53.
-    let name = format!("{}-serve-svc", context.name());
-    if annotation != "true" || context.child("Service", &name).is_some() {
+    let Some(RayTarget { name, .. }) = serve_service_target(context) else { return Ok(()) };
+    if context.child("Service", &name).is_some() {
         return Ok(());
     }
     let ports = serve_ports(context);

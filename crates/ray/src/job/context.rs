@@ -28,6 +28,18 @@ pub(super) enum SubmissionMode {
     Unknown,
 }
 
+impl SubmissionMode {
+    pub(super) fn of(spec: &RayJobSpec) -> Self {
+        match spec.submission_mode.as_str() {
+            "" | "K8sJobMode" => Self::Job,
+            "SidecarMode" => Self::Sidecar,
+            "HTTPMode" => Self::Http,
+            "InteractiveMode" => Self::Interactive,
+            _ => Self::Unknown,
+        }
+    }
+}
+
 /// A RayJob, the objects around it, the settings and the time.
 pub(super) struct JobContext<'a> {
     pub(super) job: &'a Value,
@@ -52,13 +64,7 @@ impl<'a> JobContext<'a> {
     }
 
     pub(super) fn mode(&self) -> SubmissionMode {
-        match self.spec.submission_mode.as_str() {
-            "" | "K8sJobMode" => SubmissionMode::Job,
-            "SidecarMode" => SubmissionMode::Sidecar,
-            "HTTPMode" => SubmissionMode::Http,
-            "InteractiveMode" => SubmissionMode::Interactive,
-            _ => SubmissionMode::Unknown,
-        }
+        SubmissionMode::of(self.spec)
     }
 
     /// Whether the job runs in a cluster that does not belong to it.

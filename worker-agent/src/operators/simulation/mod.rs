@@ -14,7 +14,7 @@
 //! | `run` | an agent over a world, until nothing moves any more |
 //! | `scenario`, `specs` | objects that are operated, and what happens in their lives |
 //! | `life`, `rest_checks` | one life with at most one fault, and what must be true once nothing moves any more |
-//! | `crash_tests`, `odd_spec_tests`, `refusal_tests`, `failure_tests`, `narrowed_kinds_tests`, `sample_tests` | the tests |
+//! | `crash_tests`, `odd_spec_tests`, `refusal_tests`, `failure_tests`, `narrowed_kinds_tests`, `sample_tests`, `unlabelled_tests` | the tests |
 
 mod api;
 mod crash_tests;
@@ -32,4 +32,5 @@ mod run;
 mod sample_tests;
 mod scenario;
 mod specs;
+mod unlabelled_tests;
 mod world;
