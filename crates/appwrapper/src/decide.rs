@@ -36,6 +36,9 @@ const CREATION_RETRY: Duration = Duration::from_secs(1);
 
 const RESUMED: &str = "Suspend is false";
 
+/// The message after a reset.
+const RESET: &str = "Reset complete; resuming";
+
 /// What an AppWrapper needs next.
 ///
 /// `children` are the pods with its label, and the objects with the kinds and names of its components, also those of others. The caller
@@ -344,7 +347,7 @@ fn reset(state: &mut WrapperState<'_>, pass: &mut WrapperPass<'_>) {
         pass.note(WrapperStep::RequeueAfter(left));
         return;
     }
-    state.set(names::RESOURCES_DEPLOYED, true, names::RESUMING, RESUMED);
+    state.set(names::RESOURCES_DEPLOYED, true, names::RESUMING, RESET);
     state.status.phase = names::RESUMING.to_owned();
 }
 

@@ -75,6 +75,18 @@ fn a_nested_app_wrapper_fails_without_being_made() {
 }
 
 #[test]
+fn the_end_of_a_reset_has_a_message_of_its_own() {
+    let mut wrapper = wrapper_in("Resetting", &json!([{"template": pod("p1")}]));
+    let condition = &mut wrapper["status"]["conditions"][0];
+    (condition["status"], condition["reason"]) = (json!("False"), json!("Resetting"));
+    let status = status(&steps(&wrapper, &[], &[]));
+    assert_eq!(status["phase"], "Resuming");
+    let deployed = &status["conditions"][0];
+    assert_eq!(deployed["reason"], "Resuming");
+    assert_eq!(deployed["message"], "Reset complete; resuming");
+}
+
+#[test]
 fn a_path_to_nothing_fails_without_another_attempt() {
     let component = json!({"template": pod("p1"), "podSets": [{"path": "template.spec.x[3]"}]});
     let steps = steps(&wrapper_in("Resuming", &json!([component])), &[], &[]);
