@@ -29,7 +29,7 @@ pub(crate) enum ComponentError {
     #[error("an AppWrapper cannot contain the AppWrapper {0}")]
     Nested(String),
     /// A component of another namespace.
-    #[error("the component is of the namespace {component:?}, and its AppWrapper of {own:?}")]
+    #[error("component namespace {component:?} is different from appwrapper namespace {own:?}")]
     Namespace { component: String, own: String },
 }
 

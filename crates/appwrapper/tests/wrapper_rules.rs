@@ -75,6 +75,17 @@ fn a_nested_app_wrapper_fails_without_being_made() {
 }
 
 #[test]
+fn a_component_of_another_namespace_fails_without_being_made() {
+    let mut other = pod("p1");
+    other["metadata"]["namespace"] = json!("other");
+    let steps = steps(&wrapper_in("Resuming", &json!([{"template": other}])), &[], &[]);
+    assert!(!steps.iter().any(WrapperStep::is_order));
+    assert_eq!(status(&steps)["phase"], "Failed");
+    let message = r#"error creating components: component namespace "other" is different from appwrapper namespace "default""#;
+    assert_eq!(unhealthy(&steps), message);
+}
+
+#[test]
 fn the_end_of_a_reset_has_a_message_of_its_own() {
     let mut wrapper = wrapper_in("Resetting", &json!([{"template": pod("p1")}]));
     let condition = &mut wrapper["status"]["conditions"][0];
