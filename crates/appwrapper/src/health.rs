@@ -57,11 +57,14 @@ pub(crate) fn count_pods(state: &WrapperState<'_>) -> PodCounts {
             _ => counts.pending += 1,
         }
     }
-    counts.succeeded += pods_of_complete_jobs(state);
+    let present = counts.pending + counts.running + counts.succeeded + counts.failed;
+    // A cluster that stays after its job has its pods still, which are counted above.
+    let missing = (counts.expected - present).max(0);
+    counts.succeeded += pods_of_complete_jobs(state).min(missing);
     counts
 }
 
-/// The pods that RayJobs had which are complete. The operator has deleted them with their RayCluster.
+/// The pods that RayJobs had which are complete. The operator deletes them with their RayCluster.
 ///
 /// The official controller misses them, and runs a RayJob that succeeded again.
 fn pods_of_complete_jobs(state: &WrapperState<'_>) -> i64 {

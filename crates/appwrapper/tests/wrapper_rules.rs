@@ -264,15 +264,20 @@ fn wrapped_ray_job(state: &str) -> (Value, Value) {
     (wrapper, made)
 }
 
-fn phase_after(state: &str, pods: &[&str]) -> Value {
-    let (wrapper, job) = wrapped_ray_job(state);
-    let pods = pods.iter().enumerate().map(|(index, phase)| {
+/// Pods of the AppWrapper in these phases.
+fn pods_in(phases: &[&str]) -> Vec<Value> {
+    let pods = phases.iter().enumerate().map(|(index, phase)| {
         let mut pod = pod(&format!("p{index}"));
         pod["metadata"]["labels"] = json!({"workload.codeflare.dev/appwrapper": "aw1"});
         pod["status"] = json!({"phase": phase});
         pod
     });
-    let children: Vec<Value> = std::iter::once(job).chain(pods).collect();
+    pods.collect()
+}
+
+fn phase_after(state: &str, pods: &[&str]) -> Value {
+    let (wrapper, job) = wrapped_ray_job(state);
+    let children: Vec<Value> = std::iter::once(job).chain(pods_in(pods)).collect();
     let status = status(&steps(&wrapper, &children, &[]));
     if status.is_null() { wrapper["status"]["phase"].clone() } else { status["phase"].clone() }
 }
@@ -286,6 +291,22 @@ fn a_complete_ray_job_is_not_run_again() {
     let (wrapper, mut foreign) = wrapped_ray_job("Complete");
     foreign["metadata"]["ownerReferences"] = Value::Null;
     assert_eq!(status(&steps(&wrapper, &[foreign], &[]))["phase"], "Failed", "not its RayJob");
+}
+
+/// Its cluster stays, and so do its pods.
+#[test]
+fn pods_of_a_complete_ray_job_count_once() {
+    let counted = |phases: &[&str]| {
+        let (wrapper, job) = wrapped_ray_job("Complete");
+        let children: Vec<Value> = std::iter::once(job).chain(pods_in(phases)).collect();
+        let status = status(&steps(&wrapper, &children, &[]));
+        let conditions = status["conditions"].as_array().cloned().unwrap_or_default();
+        let ready = conditions.into_iter().find(|it| it["type"] == "PodsReady");
+        ready.map(|it| it["message"].clone()).unwrap_or_default()
+    };
+    assert_eq!(counted(&["Running", "Running"]), "2 pods running; 0 pods succeeded");
+    assert_eq!(counted(&["Running"]), "1 pods running; 1 pods succeeded");
+    assert_eq!(counted(&["Running"; 3]), "3 pods running; 0 pods succeeded");
 }
 
 /// A RayCluster with an autoscaler, which sizes its group of three workers from one to five.
