@@ -78,10 +78,7 @@ pub fn validate_create(
     let mut n_pod_sets = 0;
     for (index, component) in spec.components.iter().enumerate() {
         let path = format!("spec.components[{index}]");
-        errors.extend(check_object(&path, wrapper, component));
-        let (faults, count) = check_pod_sets(&path, component);
-        errors.extend(faults);
-        n_pod_sets += count;
+        errors.extend(check_object(&path, wrapper, &component.template));
         // The controller makes the object with its own rights, which may exceed those of the user.
         if let Some(resource) = requester.forbidden.get(&index).filter(|_| settings.user_rbac_check)
         {
@@ -92,6 +89,10 @@ pub fn validate_create(
             );
             errors.push(FieldError::forbidden(format!("{path}.template"), detail));
         }
+        errors.extend(check_paths(&path, component));
+        let (faults, count) = check_pod_sets(&path, component);
+        errors.extend(faults);
+        n_pod_sets += count;
     }
     // With 0 of 0 pods the AppWrapper would have succeeded at once.
     if n_pod_sets == 0 {
@@ -106,9 +107,8 @@ pub fn validate_create(
     errors
 }
 
-fn check_object(path: &str, wrapper: &Value, component: &AppWrapperComponent) -> Errors {
+fn check_object(path: &str, wrapper: &Value, template: &Value) -> Errors {
     let mut errors = Errors::new();
-    let template = &component.template;
     if is_app_wrapper(template) {
         let detail = "Nested AppWrappers are forbidden";
         errors.push(FieldError::forbidden(format!("{path}.template"), detail));
@@ -118,12 +118,18 @@ fn check_object(path: &str, wrapper: &Value, component: &AppWrapperComponent) ->
         let detail = "AppWrappers cannot create objects in other namespaces";
         errors.push(FieldError::forbidden(format!("{path}.template.metadata.namespace"), detail));
     }
+    errors
+}
+
+/// What is wrong with the paths of declared pod sets.
+fn check_paths(path: &str, component: &AppWrapperComponent) -> Errors {
+    let mut errors = Errors::new();
     for (index, pod_set) in component.pod_sets.iter().enumerate() {
         let path = format!("{path}.podSets[{index}].path");
         if pod_set.path.is_empty() {
             errors.push(FieldError::required(&path, "podspec must specify path"));
         }
-        if let Err(error) = check_pod_template(template, &pod_set.path) {
+        if let Err(error) = check_pod_template(&component.template, &pod_set.path) {
             let detail = format!("path does not refer to a v1.PodSpecTemplate: {error}");
             errors.push(FieldError::invalid(path, &pod_set.path, detail));
         }

@@ -220,6 +220,28 @@ fn a_component_that_the_user_may_not_create_is_named_by_its_resource() {
 }
 
 #[test]
+fn refusals_of_a_component_come_in_their_order() {
+    let mut nested = wrapper_in("", &json!([]));
+    nested["metadata"]["namespace"] = json!("other");
+    let component = json!({"template": nested, "podSets": [{"path": ""}]});
+    let wrapper = wrapper_in("", &json!([component]));
+    let forbidden = BTreeMap::from([(0, "appwrappers".to_owned())]);
+    let bob = WrapperRequester { name: "bob".to_owned(), forbidden, ..WrapperRequester::default() };
+    let errors = validate_create(&wrapper, &bob, &WrapperSettings::default());
+    let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    let expected = [
+        "Nested AppWrappers are forbidden",
+        "AppWrappers cannot create objects in other namespaces",
+        "User bob is not authorized to create appwrappers",
+        "podspec must specify path",
+        "path does not refer to a v1.PodSpecTemplate",
+    ];
+    for (error, part) in errors.iter().zip(expected) {
+        assert!(error.contains(part), "{part}: {errors:#?}");
+    }
+}
+
+#[test]
 fn a_group_may_be_declared_as_it_is_written() {
     let declared = |replicas: i32| {
         let mut cluster = autoscaled_cluster();
