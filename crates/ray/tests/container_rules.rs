@@ -82,6 +82,29 @@ fn accelerators_join_the_custom_resources_of_the_spec() {
 }
 
 #[test]
+fn options_that_need_a_value_have_it_as_it_was_written() {
+    let mut cluster = cluster();
+    cluster["spec"]["headGroupSpec"]["rayStartParams"] = json!({
+        "include-dashboard": "true", "include-log-monitor": "False", "log-color": "True",
+        "verbose": "True", "disable-usage-stats": "false",
+    });
+    let pod = pod(&cluster, "head");
+    let container = &pod["spec"]["containers"][0];
+    let args = container["args"][0].as_str().expect("a command");
+    let env = container["env"].as_array().expect("variables");
+    let generated = env.iter().find(|it| it["name"] == "KUBERAY_GEN_RAY_START_CMD");
+    let generated = generated.and_then(|it| it["value"].as_str()).expect("the command");
+    for command in [args, generated] {
+        for part in
+            [" --include-dashboard=true ", " --include-log-monitor=False ", " --log-color=True "]
+        {
+            assert!(command.contains(part), "{part} in {command}");
+        }
+        assert!(command.contains(" --verbose ") && !command.contains("usage-stats"), "{command}");
+    }
+}
+
+#[test]
 fn resources_of_a_group_lie_over_those_of_its_container() {
     let limits = json!({"cpu": "1", "memory": "2Gi"});
     let resources = json!({"CPU": "2", "custom": "0.5", "nvidia.com/gpu": "1"});

@@ -12,8 +12,8 @@ use super::{
     resources::{is_gpu, quantity},
 };
 
-/// Parameters that are written out although they are false.
-const WRITTEN_IF_FALSE: &[&str] = &["log-color", "include-dashboard", "include-log-monitor"];
+/// Parameters of which the value is written out also if it is true or false.
+const WITH_VALUE: &[&str] = &["log-color", "include-dashboard", "include-log-monitor"];
 
 const NANOS_PER_UNIT: i128 = 1_000_000_000;
 
@@ -174,9 +174,12 @@ pub(crate) fn start_command(is_head: bool, params: &BTreeMap<String, String>) ->
         match value.to_ascii_lowercase().as_str() {
             // A flag of `ray start` has no value.
             "true" => command.push_str(&format!(" --{name} ")),
-            "false" if !WRITTEN_IF_FALSE.contains(&name.as_str()) => {}
+            "false" => {}
             _ => command.push_str(&format!(" --{name}={value} ")),
         }
     }
     command
 }
+            "true" | "false" if WITH_VALUE.contains(&name.as_str()) => {
+                command.push_str(&format!(" --{name}={value} "));
+            }
