@@ -166,6 +166,18 @@ fn the_serve_service_of_a_cluster_has_its_type_and_its_whole_name() {
     }
 }
 
+#[test]
+fn a_serve_service_is_made_without_an_event() {
+    let part = json!({"metadata": {"annotations": {"ray.io/enable-serve-service": "true"}}});
+    let (orders, steps) = pass(&cluster_named("c", &part), &[], &OperatorSettings::default(), done);
+    assert_eq!(created(&orders, "Service").len(), 2);
+    let events = steps.iter().filter_map(|step| match step {
+        RayStep::Event(event) if event.reason == "CreatedService" => Some(event.message.as_str()),
+        _ => None,
+    });
+    assert_eq!(events.collect::<Vec<_>>(), ["Created service ns/c-head-svc"]);
+}
+
 fn with_policies() -> OperatorSettings {
     let mut settings = OperatorSettings::default();
     settings.gates.network_policy = true;

@@ -65,12 +65,22 @@ fn create(
     service: Value,
 ) -> Result<(), Failure> {
     let path = context.path(name(&service));
+    if create_silently(context, pass, service)? {
+        pass.normal("CreatedService", format!("Created service {path}"));
+    }
+    Ok(())
+}
+
+/// Creates a Service without an event of its success. Whether it was made is the answer.
+fn create_silently(
+    context: &ClusterContext<'_>,
+    pass: &mut Pass<'_>,
+    service: Value,
+) -> Result<bool, Failure> {
+    let path = context.path(name(&service));
     match pass.order(RayStep::Create(service)) {
-        OrderOutcome::Pending => Ok(()),
-        OrderOutcome::Done(_) => {
-            pass.normal("CreatedService", format!("Created service {path}"));
-            Ok(())
-        }
+        OrderOutcome::Pending => Ok(false),
+        OrderOutcome::Done(_) => Ok(true),
         OrderOutcome::Refused(refusal) => {
             let message = format!("Failed creating service {path}, {}", refusal.message);
             pass.warning("FailedToCreateService", message);
@@ -349,5 +359,7 @@ fn reconcile_serve_service(
         names::ORIGIN_KIND_LABEL: "RayCluster",
         names::SERVE_LABEL: label_value(&format!("{}-serve", context.name())),
     });
-    create(context, pass, service)
+    // As recorded, this Service has no event.
+    create_silently(context, pass, service)?;
+    Ok(())
 }
