@@ -202,6 +202,34 @@ fn the_head_is_as_ready_as_its_pod_says_whatever_its_phase() {
     assert_eq!(condition("Running", lost), ["False", "NodeLost"]);
 }
 
+/// As for the state: the kubelet may not have reported whether a pod is ready.
+#[test]
+fn a_pod_that_runs_without_a_ready_condition_counts_as_provisioned() {
+    let provisioned = |pod_status: Value| {
+        let mut head = head_of("u1");
+        head["status"] = pod_status;
+        let mut service = json!({
+            "apiVersion": "v1", "kind": "Service",
+            "metadata": {"name": "c1-head-svc", "uid": "s"},
+        });
+        let labels = json!({"ray.io/cluster": "c1", "ray.io/node-type": "head"});
+        service["metadata"]["labels"] = labels;
+        let steps = steps(&cluster_with(&json!([])), &[head, service], &[]);
+        let status = steps.iter().find_map(|step| match step {
+            RayStep::ReplaceStatus(status) => Some(status.clone()),
+            _ => None,
+        });
+        let status = status.expect("a status");
+        let conditions = status["conditions"].as_array().cloned().unwrap_or_default();
+        let found = conditions.into_iter().find(|it| it["type"] == "RayClusterProvisioned");
+        (status["state"].clone(), found.map(|it| it["status"].clone()).unwrap_or_default())
+    };
+    assert_eq!(provisioned(json!({"phase": "Running"})), (json!("ready"), json!("True")));
+    let unready = json!([{"type": "Ready", "status": "False"}]);
+    let unready = json!({"phase": "Running", "conditions": unready});
+    assert_eq!(provisioned(unready), (Value::Null, json!("False")));
+}
+
 #[test]
 fn the_message_of_a_head_that_is_not_ready_names_the_pods_and_the_containers_reason() {
     let cluster = cluster_with(&json!([]));

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{
     failure::Failure,
-    pod_health::{is_running_and_ready, readiness},
+    pod_health::{readiness, runs},
     suspension::Suspension,
 };
 use crate::{
@@ -113,7 +113,7 @@ fn stopped_container(pod: &Value) -> Option<(&str, String)> {
     stopped.next()
 }
 
-/// Whether all pods were ready once.
+/// Whether all pods ran once, by the same rule as for the state.
 pub(crate) fn provisioned(
     was_provisioned: bool,
     suspension: Suspension,
@@ -132,7 +132,7 @@ pub(crate) fn provisioned(
         return None;
     }
     // Workers alone are no cluster: the official operator takes them for one while the head is being replaced.
-    if head.is_some() && pods.iter().all(|pod| is_running_and_ready(pod)) {
+    if head.is_some() && pods.iter().all(|pod| runs(pod)) {
         let message = "All Ray Pods are ready for the first time";
         return Some(WantedCondition::new(KIND, true, "AllPodRunningAndReadyFirstTime", message));
     }

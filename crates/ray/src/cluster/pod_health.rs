@@ -21,6 +21,12 @@ pub(crate) fn is_running_and_ready(pod: &Value) -> bool {
     phase(pod) == "Running" && readiness(pod).is_some_and(|ready| ready["status"] == "True")
 }
 
+/// Whether a pod counts as running for its cluster: the condition Ready is not false. One without the condition passes, as with the
+/// official operator.
+pub(crate) fn runs(pod: &Value) -> bool {
+    phase(pod) == "Running" && readiness(pod).is_none_or(|ready| ready["status"] == "True")
+}
+
 /// The terminated state of the Ray container.
 fn ray_terminated(pod: &Value) -> Option<&Value> {
     let ray = &pod["spec"]["containers"][0]["name"];

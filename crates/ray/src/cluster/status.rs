@@ -9,7 +9,7 @@ use super::{
     context::ClusterContext,
     failure::Failure,
     group_size::{desired_replicas, hosts},
-    pod_health::{is_running_and_ready, phase, readiness},
+    pod_health::{is_running_and_ready, phase, runs},
     resources::desired_resources,
     services::is_head_service,
     suspension::Suspension,
@@ -168,12 +168,8 @@ fn state(
     let present = &context.cluster["status"];
     let wanted = status["desiredWorkerReplicas"].as_u64().unwrap_or_default();
     let is_complete = u64::try_from(pods.len()).is_ok_and(|count| count == wanted + 1);
-    let runs = |pod: &&Value| {
-        // A pod without the condition passes, as in the official operator.
-        phase(pod) == "Running" && readiness(pod).is_none_or(|ready| ready["status"] == "True")
-    };
     let mut state = text(&present["state"]);
-    if failure.is_none() && is_complete && pods.iter().all(runs) {
+    if failure.is_none() && is_complete && pods.iter().all(|pod| runs(pod)) {
         state = names::STATE_READY;
     }
     if context.spec.suspend == Some(true) && pods.is_empty() {
