@@ -166,7 +166,7 @@ async fn on_plain_kubernetes(hub: &Cluster, worker: &Cluster, space: &Space) -> 
     let policies: Api<NetworkPolicy> = worker.api(namespace);
     found(worker, &policies, &["c-head-", "c-workers-"]).await?;
     let ingresses: Api<Ingress> = worker.api(namespace);
-    found(worker, &ingresses, &["ray-dashboard-c-", "rayclient-c-"]).await?;
+    found(worker, &ingresses, &["ray-dashboard-c", "rayclient-c"]).await?;
     let secrets: Api<Secret> = worker.api(namespace);
     let authority = found(worker, &secrets, &["c-ca-secret-"]).await?;
     let data = authority.into_iter().find_map(|secret| secret.data).context("a CA")?;

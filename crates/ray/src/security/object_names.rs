@@ -1,7 +1,7 @@
 //! Names of the objects that secure a RayCluster.
 //!
 //! A cluster without the annotation `ray.openshift.ai/version` has bare names. With it a name ends with a hash, so that it hardly meets
-//! that of an object of the user.
+//! that of an object of the user; but for those of the ways from outside, by which clients look them up.
 
 use std::fmt::Write;
 
@@ -42,12 +42,12 @@ impl<'a> ObjectNames<'a> {
 
     /// The Route or Ingress of the dashboard.
     pub(super) fn dashboard(&self) -> String {
-        self.hashed(format!("ray-dashboard-{}", self.cluster))
+        format!("ray-dashboard-{}", self.cluster)
     }
 
     /// The Route or Ingress of Ray's clients.
     pub(super) fn client(&self) -> String {
-        self.hashed(format!("rayclient-{}", self.cluster))
+        format!("rayclient-{}", self.cluster)
     }
 
     /// The Secret of the proxy.
@@ -125,9 +125,18 @@ mod tests {
     fn names_end_with_a_hash_of_the_bare_name_with_the_annotation() {
         let cluster = cluster(&json!({"ray.openshift.ai/version": "v1.16.0"}));
         let names = ObjectNames::of(&cluster);
-        // printf codeflare-raycluster-controllerray-dashboard-c | sha256sum
-        assert_eq!(names.dashboard(), "ray-dashboard-c-76bc3262");
         assert!(names.authority().starts_with("c-ca-secret-"), "{}", names.authority());
-        assert!(names.client().len() == "rayclient-c-".len() + 8);
+        assert!(names.authority().len() == "c-ca-secret-".len() + 8);
+        // printf codeflare-raycluster-controllerc-head | sha256sum
+        assert_eq!(names.head_policy(), "c-head-9340510f");
+    }
+
+    /// CodeFlare's SDK looks the dashboard up by this name.
+    #[test]
+    fn ways_from_outside_have_bare_names() {
+        let cluster = cluster(&json!({"ray.openshift.ai/version": "v1.16.0"}));
+        let names = ObjectNames::of(&cluster);
+        assert_eq!(names.dashboard(), "ray-dashboard-c");
+        assert_eq!(names.client(), "rayclient-c");
     }
 }
