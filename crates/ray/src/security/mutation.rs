@@ -104,11 +104,11 @@ fn add(pod: &mut Value, additions: PodAdditions) {
     if let Some(account) = additions.account {
         *field(pod, "serviceAccountName") = json!(account);
     }
+    upsert(pod, "containers", additions.containers);
     if let Some(ray) = list_if_any(pod, "containers").first_mut() {
         upsert(ray, "env", additions.env);
         upsert(ray, "volumeMounts", additions.mounts);
     }
-    upsert(pod, "containers", additions.containers);
     upsert(pod, "initContainers", additions.init_containers);
     upsert(pod, "volumes", additions.volumes);
 }

@@ -94,6 +94,21 @@ fn an_item_of_the_user_with_the_same_name_is_replaced() {
     assert_eq!(of_name("RAY_USE_TLS"), ["1"]);
 }
 
+/// Such a head is refused later, and not by the mutation.
+#[test]
+fn a_head_without_containers_gets_its_additions_in_the_first_one() {
+    let mut cluster = ray_cluster();
+    cluster["spec"]["headGroupSpec"]["template"]["spec"]["containers"] = json!([]);
+    mutate(&mut cluster, None, &config(true, true));
+    let containers = &cluster["spec"]["headGroupSpec"]["template"]["spec"]["containers"];
+    assert_eq!(containers[0]["name"], "oauth-proxy");
+    let env = containers[0]["env"].as_array().expect("variables");
+    assert!(env.iter().any(|it| it["name"] == "RAY_USE_TLS"), "{env:?}");
+    let once = cluster.clone();
+    mutate(&mut cluster, Some(&once), &config(true, true));
+    assert_eq!(cluster, once);
+}
+
 #[test]
 fn a_cluster_that_ran_before_is_left_alone() {
     let before = old_cluster();
