@@ -79,6 +79,12 @@ fn accelerators_join_the_custom_resources_of_the_spec() {
     assert_eq!(command(r#"'{"TPU":8}'"#), r#"--num-gpus=1 --resources='{"TPU":8}'"#);
     // Nothing is added to a text that is no JSON, as with the official operator.
     assert_eq!(command(r#""{\"a\":1}""#), r#"--resources="{\"a\":1}""#);
+    // The official operator decodes amounts as floating point.
+    assert_eq!(
+        command(r#"'{"a":1.0,"b":0.5}'"#),
+        r#"--num-gpus=1 --resources='{"TPU":4,"a":1,"b":0.5}'"#
+    );
+    assert_eq!(command(r#"'{"a":"x"}'"#), r#"--resources='{"a":"x"}'"#);
 }
 
 #[test]
@@ -102,6 +108,21 @@ fn options_that_need_a_value_have_it_as_it_was_written() {
         }
         assert!(command.contains(" --verbose ") && !command.contains("usage-stats"), "{command}");
     }
+}
+
+#[test]
+fn an_annotation_without_text_names_the_storage() {
+    let mut cluster = cluster();
+    cluster["metadata"]["annotations"] = json!({
+        "ray.io/ft-enabled": "true", "ray.io/external-storage-namespace": "",
+    });
+    let named = |cluster: &Value| {
+        let pod = pod(cluster, "head");
+        pod["metadata"]["annotations"]["ray.io/external-storage-namespace"].clone()
+    };
+    assert_eq!(named(&cluster), "");
+    cluster["metadata"]["annotations"]["ray.io/external-storage-namespace"] = Value::Null;
+    assert_eq!(named(&cluster), "u1");
 }
 
 #[test]

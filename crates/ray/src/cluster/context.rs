@@ -123,14 +123,14 @@ impl<'a> ClusterContext<'a> {
         options.and_then(|options| options.backend.as_deref()) == Some("rocksdb")
     }
 
-    /// The prefix of the keys in the storage: from the options, the annotation, or the uid of the cluster.
+    /// The prefix of the keys in the storage: from the options, the annotation, also one without text, or the uid of the cluster.
     pub(crate) fn storage_namespace(&self) -> String {
         let options = self.spec.gcs_fault_tolerance_options.as_ref();
         let given = options.map(|options| options.external_storage_namespace.as_str());
-        let annotation = annotation(self.cluster, names::STORAGE_NAMESPACE);
+        let annotation = self.cluster["metadata"]["annotations"][names::STORAGE_NAMESPACE].as_str();
         // The uid is the last choice: a cluster of the same name finds no keys of a former one.
-        let wanted = [given.unwrap_or_default(), annotation, self.uid()];
-        wanted.into_iter().find(|name| !name.is_empty()).unwrap_or_default().to_owned()
+        let named = given.filter(|name| !name.is_empty()).or(annotation);
+        named.unwrap_or_else(|| self.uid()).to_owned()
     }
 
     /// What tells workers of one place from each other in a cluster with an autoscaler; empty in others.

@@ -127,9 +127,17 @@ fn add_accelerators(limits: &Value, params: &mut BTreeMap<String, String>) {
     }
 }
 
-/// The custom resources of a parameter; none if the text is not a JSON object.
+/// The custom resources of a parameter; none if the text is not a JSON object of numbers.
 fn custom_resources_of(text: &str) -> Option<Map<String, Value>> {
-    serde_json::from_str(text.trim_matches(['\'', '"', '`', ' '])).ok()
+    let text = text.trim_matches(['\'', '"', '`', ' ']);
+    let amounts: BTreeMap<String, f64> = serde_json::from_str(text).ok()?;
+    Some(amounts.into_iter().map(|(name, amount)| (name, floating(amount))).collect())
+}
+
+/// A number as Go writes one that it has decoded as floating point: a whole one has no fraction.
+fn floating(amount: f64) -> Value {
+    let digits = format!("{amount}");
+    digits.parse::<i64>().map_or_else(|_| json!(amount), |whole| json!(whole))
 }
 
 /// What Ray counts, from the field `resources` of a group.
@@ -172,6 +180,9 @@ pub(crate) fn start_command(is_head: bool, params: &BTreeMap<String, String>) ->
     let mut command = String::from(if is_head { "ray start --head " } else { "ray start " });
     for (name, value) in params {
         match value.to_ascii_lowercase().as_str() {
+            "true" | "false" if WITH_VALUE.contains(&name.as_str()) => {
+                command.push_str(&format!(" --{name}={value} "));
+            }
             // A flag of `ray start` has no value.
             "true" => command.push_str(&format!(" --{name} ")),
             "false" => {}
@@ -180,6 +191,3 @@ pub(crate) fn start_command(is_head: bool, params: &BTreeMap<String, String>) ->
     }
     command
 }
-            "true" | "false" if WITH_VALUE.contains(&name.as_str()) => {
-                command.push_str(&format!(" --{name}={value} "));
-            }
