@@ -1,5 +1,6 @@
 //! Differences on purpose. A rule holds in any case: it is recognised by what the recorded step shows.
 
+mod component_steps;
 #[cfg(test)]
 mod documents;
 mod ray_steps;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{ray_steps, wrapper_steps};
+use super::{component_steps, ray_steps, wrapper_steps};
 use crate::verdict::Moment;
 
 /// In the message of a RayJob with a submitter that ended long before its job.
@@ -146,6 +146,46 @@ pub(super) const GENERAL_RULES: &[GeneralRule] = &[
         explains: |_| true,
     },
     GeneralRule {
+        name: "any:nested-app-wrapper",
+        concerns: |moment| moment.shows(&component_steps::is_nested),
+        explains: |_| true,
+    },
+    GeneralRule {
+        name: "any:kind-that-is-not-made",
+        concerns: |moment| moment.shows(&component_steps::has_kind_that_is_not_made),
+        explains: |_| true,
+    },
+    GeneralRule {
+        name: "any:too-few-declared-pods",
+        concerns: |moment| moment.shows(&component_steps::declares_too_few_pods),
+        explains: is_about_the_status_of_a_wrapper,
+    },
+    GeneralRule {
+        name: "any:own-label-of-a-template",
+        concerns: |moment| moment.shows(&component_steps::fails_for_its_own_label),
+        explains: |_| true,
+    },
+    GeneralRule {
+        name: "any:wrapped-group-outside-its-bounds",
+        concerns: |moment| moment.shows(&component_steps::has_group_outside_its_bounds),
+        explains: is_about_the_status_of_a_wrapper,
+    },
+    GeneralRule {
+        name: "any:pod-set-without-a-template",
+        concerns: |moment| moment.shows(&component_steps::has_pod_set_without_a_template),
+        explains: is_about_the_status_of_a_wrapper,
+    },
+    GeneralRule {
+        name: "any:period-after-a-reset",
+        concerns: component_steps::is_kept_after_a_reset,
+        explains: |difference| {
+            difference.ends_with(" is not recorded")
+                || [".status.conditions", ".status.componentStatus"]
+                    .iter()
+                    .any(|part| difference.contains(part))
+        },
+    },
+    GeneralRule {
         name: "any:unknown-component-kind",
         concerns: |moment| moment.shows(&|it| it["kind"] == "AppWrapper"),
         explains: |difference| {
@@ -155,8 +195,13 @@ pub(super) const GENERAL_RULES: &[GeneralRule] = &[
     },
 ];
 
+/// Whether a difference is one of the status of an AppWrapper.
+fn is_about_the_status_of_a_wrapper(difference: &str) -> bool {
+    difference.contains("AppWrapper/") && difference.contains(".status")
+}
+
 /// Whether a group has more replicas than its greatest number, or less than its least.
-fn has_replicas_outside_bounds(group: &Value) -> bool {
+pub(super) fn has_replicas_outside_bounds(group: &Value) -> bool {
     let number = |field: &str| group[field].as_i64();
     let bounds = (number("minReplicas"), number("maxReplicas"));
     matches!((number("replicas"), bounds), (Some(wanted), (Some(fewest), Some(most))) if wanted > most || wanted < fewest)
