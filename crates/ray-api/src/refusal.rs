@@ -1,4 +1,4 @@
-//! Answers of the API itself, in the form of Kubernetes. Texts about Services are those of KubeRay's API server.
+//! Answers of the API itself, in the form of Kubernetes. Those about Services are plain text, as KubeRay's API server has them.
 
 use access::status;
 use http::StatusCode;
@@ -122,18 +122,18 @@ impl RayApiRefusal {
     #[must_use]
     pub fn status(&self) -> Value {
         let seconds = self.retry_after().map(|it| ("retryAfterSeconds".to_owned(), json!(it)));
-        let causes = self.is_upstreams_text().then(|| {
-            // Upstream answers in plain text, of which client-go makes a cause; clients read the text there.
-            let cause = json!({"reason": "UnexpectedServerResponse", "message": self.to_string()});
-            ("causes".to_owned(), json!([cause]))
-        });
-        let details: Map<String, Value> = seconds.into_iter().chain(causes).collect();
+        let details: Map<String, Value> = seconds.into_iter().collect();
         status::failure(self.code(), self.reason(), &self.to_string(), details)
     }
 
-    /// Whether upstream refuses the same with this text.
-    fn is_upstreams_text(&self) -> bool {
-        matches!(self, Self::MalformedService(_) | Self::NotRayService | Self::LookupFailed)
+    /// The body of a refusal that is plain text; none if it is a `Status`.
+    ///
+    /// A client that is made with client-go reads the text from `details.causes`, which client-go makes of a body of plain text only.
+    #[must_use]
+    pub fn plain_text(&self) -> Option<String> {
+        let is_plain =
+            matches!(self, Self::MalformedService(_) | Self::NotRayService | Self::LookupFailed);
+        is_plain.then(|| format!("{self}\n"))
     }
 
     fn reason(&self) -> &'static str {
@@ -160,35 +160,39 @@ mod tests {
     #[test]
     fn a_refusal_is_a_status_with_its_code() {
         for (refusal, code, reason) in [
-            (RayApiRefusal::MalformedService("a:b:c:d".to_owned()), 400, "BadRequest"),
             (RayApiRefusal::UnknownUpgrade("h2c".to_owned()), 400, "BadRequest"),
             (RayApiRefusal::Unauthorized, 401, "Unauthorized"),
-            (RayApiRefusal::NotRayService, 404, "NotFound"),
+            (RayApiRefusal::UnknownPath, 404, "NotFound"),
             (RayApiRefusal::WrongMethod, 405, "MethodNotAllowed"),
             (RayApiRefusal::TooLong(1), 413, "RequestEntityTooLarge"),
             (RayApiRefusal::UnknownTemplate("big".to_owned()), 422, "Invalid"),
             (RayApiRefusal::TooManyRequests, 429, "TooManyRequests"),
-            (RayApiRefusal::LookupFailed, 500, "InternalError"),
+            (RayApiRefusal::NotReviewed, 500, "InternalError"),
             (RayApiRefusal::NotReached, 502, "InternalError"),
             (RayApiRefusal::NotConnected("east".to_owned()), 503, "ServiceUnavailable"),
             (RayApiRefusal::Late, 504, "Timeout"),
         ] {
             let status = refusal.status();
             assert_eq!((&status["code"], &status["reason"]), (&json!(code), &json!(reason)));
-        }
-        for refusal in [RayApiRefusal::NotRayService, RayApiRefusal::LookupFailed] {
-            let status = refusal.status();
-            let cause = json!({"reason": "UnexpectedServerResponse", "message": status["message"]});
-            assert_eq!(status["details"]["causes"], json!([cause]));
+            assert_eq!(refusal.plain_text(), None);
         }
         assert_eq!(RayApiRefusal::UnknownPath.status()["details"], Value::Null);
-        let message = |refusal: RayApiRefusal| refusal.status()["message"].clone();
-        assert_eq!(
-            message(RayApiRefusal::MalformedService("a:b:c:d".to_owned())),
-            "invalid service format: a:b:c:d"
-        );
-        assert_eq!(message(RayApiRefusal::NotRayService), "kuberay service not found");
-        assert_eq!(message(RayApiRefusal::LookupFailed), "failed to list kuberay services");
         assert_eq!(RayApiRefusal::TooManyRequests.status()["details"]["retryAfterSeconds"], 1);
+    }
+
+    #[test]
+    fn a_refusal_about_a_service_is_plain_text() {
+        for (refusal, code, text) in [
+            (
+                RayApiRefusal::MalformedService("a:b:c:d".to_owned()),
+                400,
+                "invalid service format: a:b:c:d\n",
+            ),
+            (RayApiRefusal::NotRayService, 404, "kuberay service not found\n"),
+            (RayApiRefusal::LookupFailed, 500, "failed to list kuberay services\n"),
+        ] {
+            assert_eq!(refusal.code(), code);
+            assert_eq!(refusal.plain_text().as_deref(), Some(text));
+        }
     }
 }

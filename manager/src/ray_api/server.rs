@@ -83,14 +83,19 @@ impl From<RayApiRefusal> for Refused {
 
 impl IntoResponse for Refused {
     fn into_response(self) -> Response {
-        let (code, retry_after, status) = match self {
-            Self::Rule(refusal) => (refusal.code(), refusal.retry_after(), refusal.status()),
-            Self::Denied(status) => (StatusCode::FORBIDDEN, None, status),
+        const JSON: &str = "application/json";
+        let (code, retry_after, content_type, body) = match self {
+            Self::Rule(refusal) => {
+                let plain = refusal.plain_text().map(|text| ("text/plain; charset=utf-8", text));
+                let (content_type, body) =
+                    plain.unwrap_or_else(|| (JSON, refusal.status().to_string()));
+                (refusal.code(), refusal.retry_after(), content_type, body)
+            }
+            Self::Denied(status) => (StatusCode::FORBIDDEN, None, JSON, status.to_string()),
         };
-        let mut response = Response::new(Body::from(status.to_string()));
+        let mut response = Response::new(Body::from(body));
         *response.status_mut() = code;
-        let json = HeaderValue::from_static("application/json");
-        response.headers_mut().insert(CONTENT_TYPE, json);
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
         if let Some(seconds) = retry_after {
             response.headers_mut().insert(RETRY_AFTER, seconds.into());
         }

@@ -209,6 +209,23 @@ async fn only_reviewed_requests_are_sent_on() {
     assert!(server.reached("secrets").is_empty());
 }
 
+/// client-go makes a cause of the text, and of no other body.
+#[tokio::test]
+async fn a_refusal_about_a_service_is_plain_text() {
+    let server = PlayedServer::new();
+    for (path, content_type, part) in [
+        (head("db", "x"), "text/plain; charset=utf-8", "kuberay service not found\n"),
+        (head("a:b:c:d", "x"), "text/plain; charset=utf-8", "invalid service format: a:b:c:d\n"),
+        (head("c-head-svc", "../x"), "application/json", "\"kind\":\"Status\""),
+    ] {
+        let answer = server.router().oneshot(request("GET", &path, "")).await.expect("an answer");
+        assert_eq!(answer.headers()["content-type"], content_type, "{path}");
+        let body = answer.into_body().collect().await.expect("a body").to_bytes();
+        let body = String::from_utf8_lossy(&body).into_owned();
+        assert!(body.contains(part), "{path}: {body}");
+    }
+}
+
 #[tokio::test]
 async fn a_head_gets_no_credentials_and_the_caller_its_answer() {
     let server = PlayedServer::new();
