@@ -28,7 +28,9 @@ impl ReasonQueue {
     /// Whether the reason of a Workload may be sent now. Otherwise the Workload waits behind those that wait already.
     pub(super) fn is_its_turn(&mut self, workload: &Key) -> bool {
         let called = self.called.remove(workload);
-        if self.n_free() > 0 && (called || self.waiting.is_empty()) {
+        // The slots of those that are called are theirs in this round.
+        let is_next = self.waiting.is_empty() && self.n_free() > self.called.len();
+        if self.n_free() > 0 && (called || is_next) {
             return true;
         }
         if self.is_waiting.insert(workload.clone()) {
@@ -116,6 +118,16 @@ mod tests {
         assert!(queue.has_turns(), "90 has got quota meanwhile");
         assert_eq!(queue.call(), [key(91)]);
         assert!(queue.is_its_turn(&key(91)));
+    }
+
+    #[test]
+    fn no_workload_takes_the_slot_of_one_that_is_called() {
+        let mut queue = full();
+        assert!(!queue.is_its_turn(&key(90)));
+        queue.settle(ticket(0));
+        assert_eq!(queue.call(), [key(90)]);
+        assert!(!queue.is_its_turn(&key(20)), "the only slot is that of 90");
+        assert!(queue.is_its_turn(&key(90)));
     }
 
     #[test]
