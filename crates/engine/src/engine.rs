@@ -2,6 +2,7 @@
 
 use crate::cycle::Cycle;
 use crate::cycle::entry::CycleEntry;
+use crate::cycle::preparation;
 use crate::event::Event;
 use crate::names::Names;
 use crate::placer::Placer;
@@ -57,6 +58,12 @@ impl Engine {
     /// The decisions of the last cycle.
     pub fn entries(&self) -> &[CycleEntry] {
         self.cycle.entries()
+    }
+
+    /// Recomputes what follows from changes of the configuration, as the begin of a cycle does: for a composition that runs no cycles.
+    pub fn apply_configuration(&mut self) {
+        self.state.rebuild_topologies();
+        preparation::apply_configuration(&mut self.state);
     }
 
     /// Whether a Workload's message may have old numbers, because its refusal was predicted and not evaluated.

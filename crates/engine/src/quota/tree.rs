@@ -226,9 +226,10 @@ impl QuotaTree {
         cell.usage > cell.subtree && self.declared.contains(node, slot)
     }
 
-    /// The ancestors of a node from its parent up.
+    /// The ancestors of a node from its parent up. In or below a cohort cycle, as many as there are nodes: a cycle may have been made
+    /// since the last [`QuotaTree::rebuild`], which marks it.
     pub(crate) fn ancestors(&self, node: NodeId) -> impl Iterator<Item = NodeId> + '_ {
-        std::iter::successors(self.parent(node), |&above| self.parent(above))
+        std::iter::successors(self.parent(node), |&above| self.parent(above)).take(self.nodes.len())
     }
 
     /// Replaces quotas and weight of a node. Call [`QuotaTree::rebuild`] afterwards.
@@ -308,8 +309,8 @@ impl QuotaTree {
 
     /// Whether a node is in a cohort cycle or below one, by the present parents.
     pub(crate) fn is_in_cohort_cycle(&self, node: NodeId) -> bool {
-        // A path with more nodes than the forest visits a node twice.
-        self.ancestors(node).nth(self.nodes.len()).is_some()
+        // Above a node are fewer than all nodes, unless its path visits one twice.
+        self.ancestors(node).nth(self.nodes.len() - 1).is_some()
     }
 
     /// Post-order: children first, then the sums of the node. Recursion depth is the height of the tree.
@@ -406,9 +407,10 @@ impl QuotaTree {
 
     /// Charges `amount` to a leaf, and what exceeds local quota to its ancestors.
     fn add_usage(&mut self, leaf: NodeId, slot: Slot, amount: Amount) {
-        let mut node = Some(leaf);
+        let mut at = leaf;
         let mut rest = amount;
-        while let Some(at) = node {
+        // Not without end: a cohort cycle may have been made since the last rebuild, which marks it and counts anew.
+        for _ in self.ids() {
             let free = self.at(at, slot).local_available();
             let usage = self.at(at, slot).usage;
             self.write_usage(at, slot, usage + rest);
@@ -417,15 +419,16 @@ impl QuotaTree {
                 return;
             }
             rest -= free;
-            node = self.parent(at);
+            let Some(above) = self.parent(at) else { return };
+            at = above;
         }
     }
 
     /// Releases what [`QuotaTree::add_usage`] charged.
     fn remove_usage(&mut self, leaf: NodeId, slot: Slot, amount: Amount) {
-        let mut node = Some(leaf);
+        let mut at = leaf;
         let mut rest = amount;
-        while let Some(at) = node {
+        for _ in self.ids() {
             let above = self.at(at, slot).used_in_parent();
             let usage = self.at(at, slot).usage;
             self.write_usage(at, slot, usage - rest);
@@ -434,7 +437,8 @@ impl QuotaTree {
             if rest <= Amount::ZERO || self.node(at).cyclic {
                 return;
             }
-            node = self.parent(at);
+            let Some(above) = self.parent(at) else { return };
+            at = above;
         }
     }
 

@@ -265,8 +265,9 @@ impl Scheduler {
         cycles.run(workloads, ctx)
     }
 
-    /// Forgets what asks for cycles, which would be due for ever.
+    /// Applies the configuration, which cycles would do, and forgets what asks for cycles, which would be due for ever.
     fn rest(&mut self, ctx: &mut Context) -> CyclesRun {
+        self.engine.apply_configuration();
         ctx.agenda.take_fleet();
         self.edited.clear();
         self.pending = false;

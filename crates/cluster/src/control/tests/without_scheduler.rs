@@ -124,3 +124,50 @@ fn what_holds_a_reservation_is_nominated() {
     let body: Value = serde_json::from_slice(order.write.request().body()).expect("JSON");
     assert_eq!(body["status"]["nominatedClusterNames"], json!(["east"]), "{body}");
 }
+
+/// A Cohort with this parent.
+fn cohort(name: &str, parent: &str) -> ManagerInput {
+    let cohort = json!({
+        "metadata": {"name": name, "resourceVersion": "9"}, "spec": {"parentName": parent},
+    });
+    ManagerInput::Cohort(Change::Apply(shared(cohort)))
+}
+
+/// Nothing marks the cycle before the configuration is applied, and a reservation may be observed earlier.
+#[test]
+fn a_cohort_cycle_stops_no_manager() {
+    for settings in [settings(), settings().without_scheduler()] {
+        let mut cluster = Cluster::with(settings);
+        cluster.observe(cohort("a", "b")).observe(cohort("b", "a"));
+        cluster.queue(&json!({"cohortName": "a"}));
+        cluster.workload("a", 2, &json!({"status": reservation()})).settle();
+        assert_eq!(numbers(&cluster).reserving, 1);
+        // Its usage is released.
+        cluster.delete("a").settle();
+    }
+}
+
+#[test]
+fn the_share_of_a_queue_counts_what_it_borrows() {
+    let mut settings = settings().without_scheduler();
+    settings.core.scheduler.engine.fair_sharing = Some(vec![]);
+    let mut cluster = Cluster::with(settings);
+    let quota = json!([{"coveredResources": ["cpu"], "flavors": [
+        {"name": "default", "resources": [{"name": "cpu", "nominalQuota": "2"}]},
+    ]}]);
+    let team = json!({
+        "metadata": {"name": "team", "resourceVersion": "9"}, "spec": {"resourceGroups": quota},
+    });
+    cluster.observe(ManagerInput::Cohort(Change::Apply(shared(team))));
+    cluster.queue(&json!({"cohortName": "team"}));
+    let mut status = reservation();
+    status["admission"]["podSetAssignments"][0]["resourceUsage"]["cpu"] = json!("9");
+    status["admission"]["podSetAssignments"][0]["count"] = json!(9);
+    cluster.workload("a", 9, &json!({"status": status}));
+    let decisions = cluster.control.decide(cluster.now);
+    let of_queue = |order: &&Order| order.ticket.target.subject == Subject::ClusterQueue;
+    let order = decisions.orders.iter().find(of_queue).expect("a write of the queue");
+    let body: Value = serde_json::from_slice(order.write.request().body()).expect("JSON");
+    // One of ten cpus.
+    assert_eq!(body["status"]["fairSharing"]["weightedShare"], json!(100));
+}
