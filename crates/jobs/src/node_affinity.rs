@@ -17,11 +17,6 @@ pub(crate) fn affinity_of(spec: &PodSpec) -> Option<&Value> {
     spec.rest.get(AFFINITY).filter(|affinity| !affinity.is_null())
 }
 
-/// Copies the affinity of a pod to another one.
-pub(crate) fn copy(from: &PodSpec, to: &mut PodSpec) {
-    to.rest.extend(affinity_of(from).map(|affinity| (AFFINITY.to_owned(), affinity.clone())));
-}
-
 /// Adds the requirement that a node is one of these hosts.
 pub(crate) fn require_hosts(spec: &mut PodSpec, hosts: &[String]) {
     let required = with_hosts(affinity_of(spec), &json!(hosts));

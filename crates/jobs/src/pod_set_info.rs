@@ -117,6 +117,11 @@ impl PodSetInfo {
         }
     }
 
+    /// The info for pods that get no node affinity.
+    pub(crate) fn without_hosts(&self) -> Self {
+        Self { hosts: Vec::new(), ..self.clone() }
+    }
+
     /// Merges another info, with the rule of a template.
     pub(crate) fn add(&mut self, other: &Self) -> Result<(), StartError> {
         let mut set =

@@ -60,6 +60,9 @@ pub struct JobFields {
     /// Pods of an elastic job get their scheduling gate from another object, which makes them, and not from templates of the job.
     #[serde(default)]
     pub gated_elsewhere: bool,
+    /// The API refuses another affinity of the pods at a start.
+    #[serde(default)]
+    pub immutable_affinity: bool,
     /// The spec of a RayCluster that the job is, or has.
     #[serde(default)]
     pub ray: Option<RaySpec>,
@@ -281,6 +284,11 @@ pub enum FieldsError {
 }
 
 impl JobFields {
+    /// Whether a start may add a node affinity to the pods. A JobSet keeps its own while it is suspended, also one that patches make.
+    pub(super) fn takes_affinity(&self) -> bool {
+        !self.immutable_affinity && self.training.is_none()
+    }
+
     /// Whether jobs can be managed by this declaration. `lookups` are the names of objects that the kind looks up.
     ///
     /// # Errors

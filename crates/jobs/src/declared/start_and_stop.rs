@@ -19,6 +19,14 @@ use crate::{
 impl DeclaredJob {
     /// Unsuspends the job with the infos of its pod sets, which may be those of a later slice. On an error the job is unchanged.
     pub(super) fn start(&mut self, infos: &[PodSetInfo], elastic: bool) -> Result<(), StartError> {
+        if self.fields().is_some_and(|fields| !fields.takes_affinity()) {
+            let infos: Vec<_> = infos.iter().map(PodSetInfo::without_hosts).collect();
+            return self.start_with(&infos, elastic);
+        }
+        self.start_with(infos, elastic)
+    }
+
+    fn start_with(&mut self, infos: &[PodSetInfo], elastic: bool) -> Result<(), StartError> {
         let components = self.fields().and_then(|fields| fields.components.clone());
         let expected = components
             .as_ref()

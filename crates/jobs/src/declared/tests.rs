@@ -118,6 +118,20 @@ fn a_started_and_stopped_job_has_its_templates_again() {
 }
 
 #[test]
+fn several_hosts_are_left_to_the_scheduler_where_the_affinity_is_immutable() {
+    let hosts = |fields: &str| {
+        let kind = Kind::parse(&format!("{TRAINING}{fields}")).expect("a kind");
+        let mut job = kind.decode(object()).expect("a job decodes");
+        let mut admitted = infos(&job);
+        admitted[1].hosts = vec!["a".to_owned(), "b".to_owned()];
+        job.run_with_pod_sets_info(&admitted, JobGates::default()).expect("it starts");
+        job.without_status()["spec"]["worker"]["template"]["spec"].clone()
+    };
+    assert!(hosts("")["affinity"]["nodeAffinity"].is_object());
+    assert_eq!(hosts("  immutableAffinity: true\n"), json!({}));
+}
+
+#[test]
 fn a_conflict_leaves_the_job_as_it_is() {
     let mut object = object();
     object["spec"]["worker"]["template"] = json!({ "spec": { "nodeSelector": { "pool": "b" } } });

@@ -5,7 +5,7 @@ mod workloads_of_kinds;
 
 use std::{collections::BTreeSet, fs, path::Path, sync::Arc};
 
-use crds::v1beta2::PodSet;
+use crds::{names::labels::HOSTNAME, v1beta2::PodSet};
 use jobs::{
     GenericJob, JobGates, JobObject, Kinds,
     construct_workload::{KeysToCopy, WorkloadPriority, construct_workload},
@@ -115,11 +115,33 @@ fn samples_of_ray_with_a_queue_are_accepted() {
     assert_eq!(without_queue, ["ray-nightly", "ray-on-plain", "ray-with-rules"]);
 }
 
-/// These have a field for a node selector, and none for an affinity that is added.
-const WITHOUT_AFFINITY: [&str; 2] = ["AppWrapper", "SparkApplication"];
+/// These have a field for a node selector, and none for an affinity that is added, or their webhook refuses a changed one.
+const WITHOUT_AFFINITY: [&str; 4] = ["AppWrapper", "JobSet", "SparkApplication", "TrainJob"];
 
 #[test]
 fn assigned_hosts_reach_every_pod_template_and_a_stop_removes_them() {
+    let several = |info: &mut PodSetInfo| info.hosts = vec!["a".to_owned(), "b".to_owned()];
+    starts_and_stops(several, is_limited, |kind| !WITHOUT_AFFINITY.contains(&kind));
+}
+
+#[test]
+fn a_single_host_reaches_every_pod_template_and_a_stop_removes_it() {
+    let one = |info: &mut PodSetInfo| {
+        info.node_selector.insert(HOSTNAME.to_owned(), "a".to_owned());
+    };
+    let selected = |set: &PodSet| {
+        let spec = set.template.spec.as_ref().expect("a spec");
+        spec.node_selector.get(HOSTNAME).is_some_and(|host| host == "a")
+    };
+    starts_and_stops(one, selected, |_| true);
+}
+
+/// Starts a job of each kind with hosts for every pod set, which reach its templates if `carries` says so, and stops it.
+fn starts_and_stops(
+    assign: impl Fn(&mut PodSetInfo),
+    has_hosts: impl Fn(&PodSet) -> bool,
+    carries: impl Fn(&str) -> bool,
+) {
     let gates = JobGates::default();
     let samples = samples();
     for sample in &samples {
@@ -132,11 +154,11 @@ fn assigned_hosts_reach_every_pod_template_and_a_stop_removes_them() {
         let mut job = job.with_objects(&found(&job, &samples));
         let before = job.pod_sets(gates);
         let original: Vec<PodSetInfo> = before.iter().map(PodSetInfo::of).collect();
-        let given = before.iter().map(|set| PodSetInfo {
-            name: set.name.clone(),
-            count: set.count.unwrap_or(1),
-            hosts: vec!["a".to_owned(), "b".to_owned()],
-            ..PodSetInfo::default()
+        let given = before.iter().map(|set| {
+            let (name, count) = (set.name.clone(), set.count.unwrap_or(1));
+            let mut info = PodSetInfo { name, count, ..PodSetInfo::default() };
+            assign(&mut info);
+            info
         });
         let given: Vec<PodSetInfo> = given.collect();
         job.run_with_pod_sets_info(&given, gates).expect("it starts");
@@ -145,28 +167,28 @@ fn assigned_hosts_reach_every_pod_template_and_a_stop_removes_them() {
         stored["metadata"] = serde_json::json!(job.metadata());
         let stored = kind.decode(stored).expect("it decodes");
         let mut job = stored.with_objects(&found(&stored, &samples));
-        let limited = |set: &PodSet| {
-            let spec = set.template.spec.as_ref().expect("a spec");
-            let affinity = spec.rest.get("affinity").cloned().unwrap_or_default();
-            let required =
-                &affinity["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
-            let terms = required["nodeSelectorTerms"].as_array().cloned().unwrap_or_default();
-            let hosts = serde_json::json!(["a", "b"]);
-            !terms.is_empty()
-                && terms.iter().all(|term| {
-                    let all = term["matchExpressions"].as_array();
-                    all.and_then(|all| all.last()).is_some_and(|last| last["values"] == hosts)
-                })
-        };
-        let carries = !WITHOUT_AFFINITY.contains(&kind.name());
         let started = job.pod_sets(gates);
-        assert_eq!(started.iter().all(limited), carries, "{}", kind.name());
+        assert_eq!(started.iter().all(&has_hosts), carries(kind.name()), "{}", kind.name());
         job.restore_pod_sets_info(&original, gates);
         // A pod is stopped by its deletion.
         assert!(
-            kind.name() == "Pod" || !job.pod_sets(gates).iter().any(limited),
+            kind.name() == "Pod" || !job.pod_sets(gates).iter().any(&has_hosts),
             "{}",
             kind.name()
         );
     }
+}
+
+/// Whether every term of the node affinity has the two hosts.
+fn is_limited(set: &PodSet) -> bool {
+    let spec = set.template.spec.as_ref().expect("a spec");
+    let affinity = spec.rest.get("affinity").cloned().unwrap_or_default();
+    let required = &affinity["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
+    let terms = required["nodeSelectorTerms"].as_array().cloned().unwrap_or_default();
+    let hosts = serde_json::json!(["a", "b"]);
+    !terms.is_empty()
+        && terms.iter().all(|term| {
+            let all = term["matchExpressions"].as_array();
+            all.and_then(|all| all.last()).is_some_and(|last| last["values"] == hosts)
+        })
 }

@@ -28,7 +28,7 @@ use super::{
     declared_pod_set::{DeclaredPodSet, IndexLabels, decode_template},
     probe::Probe,
 };
-use crate::{node_affinity, pod_set_info::PodSetInfo, pointer::Pointer};
+use crate::{pod_set_info::PodSetInfo, pointer::Pointer};
 
 /// Label of a pod with its index in a Job.
 const POD_INDEX: &str = "batch.kubernetes.io/job-completion-index";
@@ -67,14 +67,9 @@ impl TrainingSpec {
             let mut template = base.clone();
             if let Some(added) = self.added_to(object, &job.name) {
                 let added = decode_template(Some(added), &at)?;
-                let (name, template_added) = (job.name.clone(), added);
-                let added = PodSet { name, template: template_added, ..PodSet::default() };
+                let added = PodSet { name: job.name.clone(), template: added, ..PodSet::default() };
                 let merged = PodSetInfo::of(&added).merge_into(&mut template, false);
                 merged.map_err(|error| error.to_string())?;
-                // The patch has the affinity as a whole.
-                if let (Some(from), Some(to)) = (&added.template.spec, &mut template.spec) {
-                    node_affinity::copy(from, to);
-                }
             }
             Ok(DeclaredPodSet {
                 path: format!("job[{}]", job.name),

@@ -7,7 +7,7 @@ use super::{
     super::declared_pod_set::{DeclaredPodSet, decode_template},
     TrainingSpec,
 };
-use crate::{node_affinity, pod_set_info::PodSetInfo, pointer::Pointer};
+use crate::{pod_set_info::PodSetInfo, pointer::Pointer};
 
 /// The list of patches in the spec of a job.
 const PATCHES: &str = "runtimePatches";
@@ -99,12 +99,6 @@ impl TrainingSpec {
                     && let (Some(added), Some(all)) = (&mut added.spec, &set.template.spec)
                 {
                     added.tolerations.clone_from(&all.tolerations);
-                }
-                // So it does with the terms of a node affinity.
-                if let (Some(added), Some(all)) = (&mut added.spec, &set.template.spec)
-                    && node_affinity::affinity_of(added).is_some()
-                {
-                    node_affinity::copy(all, added);
                 }
                 json!({ "name": set.operator_name(), "template": { "spec": { "template": added } } })
             })
