@@ -9,7 +9,7 @@ use crds::{
     meta::Toleration,
     names::{
         annotations::{WORKLOAD, WORKLOAD_SLICE_NAME},
-        labels::{CLUSTER_QUEUE_NAME, LOCAL_QUEUE_NAME},
+        labels::{CLUSTER_QUEUE_NAME, HOSTNAME, LOCAL_QUEUE_NAME},
     },
     pod::{PodSpec, PodTemplate},
     v1beta2::PodSet,
@@ -92,7 +92,7 @@ pub struct PodSetInfo {
     pub tolerations: Vec<Toleration>,
     /// Names of scheduling gates.
     pub scheduling_gates: Vec<String>,
-    /// The only hosts that the pods may run on, if the agent of a worker has assigned several. One is part of the node selector.
+    /// The only hosts that the pods may run on, if the agent of a worker has assigned any. One becomes part of the node selector.
     pub hosts: Vec<String>,
     /// The affinity of the pods, for a restore.
     pub affinity: Option<Value>,
@@ -117,9 +117,10 @@ impl PodSetInfo {
         }
     }
 
-    /// The info for pods that get no node affinity.
-    pub(crate) fn without_hosts(&self) -> Self {
-        Self { hosts: Vec::new(), ..self.clone() }
+    /// The info for pods that can be bound to so many hosts: with more of them, to none.
+    pub(crate) fn on_at_most(&self, n_hosts: usize) -> Self {
+        let hosts = if self.hosts.len() > n_hosts { Vec::new() } else { self.hosts.clone() };
+        Self { hosts, ..self.clone() }
     }
 
     /// Merges another info, with the rule of a template.
@@ -127,8 +128,9 @@ impl PodSetInfo {
         let mut set =
             PodSet { name: self.name.clone(), count: Some(self.count), ..PodSet::default() };
         let hosts = if other.hosts.is_empty() { &self.hosts } else { &other.hosts }.clone();
-        self.merge_into(&mut set.template, false)?;
-        other.merge_into(&mut set.template, false)?;
+        for info in [&*self, other] {
+            info.on_at_most(0).merge_into(&mut set.template, false)?;
+        }
         *self = Self { hosts, affinity: None, ..Self::of(&set) };
         Ok(())
     }
@@ -159,8 +161,14 @@ impl PodSetInfo {
             }
         }
         set_gates(spec, &gates);
-        if !self.hosts.is_empty() {
-            node_affinity::require_hosts(spec, &self.hosts);
+        match &*self.hosts {
+            [] => {}
+            // Every kind of job carries a node selector.
+            [host] => {
+                let selector = [(HOSTNAME.to_owned(), host.clone())].into();
+                merge_map("nodeSelector", &mut spec.node_selector, &selector, &[])?;
+            }
+            hosts => node_affinity::require_hosts(spec, hosts),
         }
         Ok(())
     }

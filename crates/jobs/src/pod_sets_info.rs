@@ -7,8 +7,8 @@ use crds::{
         annotations::{POD_SET_UNCONSTRAINED_TOPOLOGY, WORKLOAD, WORKLOAD_SLICE_NAME},
         gates,
         labels::{
-            CLUSTER_QUEUE_NAME, HOSTNAME, LOCAL_QUEUE_NAME, MULTI_KUEUE_ORIGIN,
-            MULTI_KUEUE_WORKER_POD, POD_SET,
+            CLUSTER_QUEUE_NAME, LOCAL_QUEUE_NAME, MULTI_KUEUE_ORIGIN, MULTI_KUEUE_WORKER_POD,
+            POD_SET,
         },
     },
     pod::PodTemplate,
@@ -175,17 +175,11 @@ fn additions(
     Ok(info)
 }
 
-/// The nodes that the agent has assigned. A single one is selected by its label: every kind of job carries a node selector.
+/// The nodes that the agent has assigned.
 fn on_hosts(assignment: &PodSetAssignment) -> PodSetInfo {
     let assigned = assignment.topology_assignment.as_ref();
-    let mut hosts: Vec<String> =
-        assigned.into_iter().flat_map(TopologyAssignment::hosts).map(|(host, _)| host).collect();
-    let mut info = PodSetInfo::default();
-    match hosts.len() {
-        1 => info.node_selector.extend(hosts.pop().map(|host| (HOSTNAME.to_owned(), host))),
-        _ => info.hosts = hosts,
-    }
-    info
+    let hosts = assigned.into_iter().flat_map(TopologyAssignment::hosts).map(|(host, _)| host);
+    PodSetInfo { hosts: hosts.collect(), ..PodSetInfo::default() }
 }
 
 fn of_check_update(update: &PodSetUpdate) -> PodSetInfo {
@@ -266,6 +260,7 @@ pub(crate) fn remove_identity(template: &mut PodTemplate) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use crds::names::labels::HOSTNAME;
     use serde_json::{Value, json};
 
     use super::*;
@@ -385,8 +380,11 @@ mod tests {
             infos.expect("pods can start").remove(0)
         };
         let one = info(&["a"]);
-        assert_eq!(one.node_selector.get("kubernetes.io/hostname").map(String::as_str), Some("a"));
-        assert!(one.hosts.is_empty() && one.scheduling_gates.is_empty());
+        let mut template = PodTemplate::default();
+        one.merge_into(&mut template, false).expect("no conflict");
+        let spec = template.spec.expect("a spec");
+        assert_eq!(spec.node_selector, [(HOSTNAME.to_owned(), "a".to_owned())].into());
+        assert!(spec.rest.is_empty() && one.scheduling_gates.is_empty());
         let two = info(&["a", "b"]);
         assert_eq!(two.hosts, ["a", "b"]);
         assert!(two.node_selector.is_empty() && two.scheduling_gates.is_empty());

@@ -63,6 +63,9 @@ pub struct JobFields {
     /// The API refuses another affinity of the pods at a start.
     #[serde(default)]
     pub immutable_affinity: bool,
+    /// Which jobs have pods that the operator places itself: a start binds none of them to nodes.
+    #[serde(default)]
+    pub placed_by: Option<PlacedBy>,
     /// The spec of a RayCluster that the job is, or has.
     #[serde(default)]
     pub ray: Option<RaySpec>,
@@ -75,6 +78,17 @@ pub struct JobFields {
     /// What differs on a worker.
     #[serde(default)]
     pub remote: RemoteFields,
+}
+
+/// An annotation by which the operator of a kind chooses the nodes of pods itself.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct PlacedBy {
+    /// The key. The job or a pod template may have it.
+    pub annotation: String,
+    /// Further maps of annotations that may have it.
+    #[serde(default)]
+    pub within: Vec<Pointer>,
 }
 
 /// Pods that webhooks mark in their template: jobs themselves, or one group (docs/reference/kueue.md §7.8).
@@ -284,11 +298,6 @@ pub enum FieldsError {
 }
 
 impl JobFields {
-    /// Whether a start may add a node affinity to the pods. A JobSet keeps its own while it is suspended, also one that patches make.
-    pub(super) fn takes_affinity(&self) -> bool {
-        !self.immutable_affinity && self.training.is_none()
-    }
-
     /// Whether jobs can be managed by this declaration. `lookups` are the names of objects that the kind looks up.
     ///
     /// # Errors

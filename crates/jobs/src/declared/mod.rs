@@ -19,10 +19,12 @@
 //! | `marked_pods` | webhooks of kinds with pods that are jobs themselves, or one group |
 //! | `grouped_pods` | a kind whose pods are one group ([`GroupedPods`]): the Workload, the members and the changes of such a group |
 //! | `declared_job`, `declared_object` | [`DeclaredJob`]: a job of such a kind; the object as its parts read it |
+//! | `assigned_hosts` | the nodes that a start binds pods to |
 //! | `start_and_stop` | start, restore and stop |
 //! | `remote` | the copy for a worker, and its status |
 //! | `resized_groups` | groups of pods that copies on workers resize |
 
+mod assigned_hosts;
 mod components;
 mod count;
 mod declared_job;
@@ -52,8 +54,8 @@ pub use self::{
     declared_pod_set::IndexLabels,
     defaults::DefaultField,
     fields::{
-        DeclaredChecks, FieldsError, GroupedPods, JobFields, MarkedPods, Outcome, Reclaimable,
-        RemoteFields,
+        DeclaredChecks, FieldsError, GroupedPods, JobFields, MarkedPods, Outcome, PlacedBy,
+        Reclaimable, RemoteFields,
     },
     pod_sets::{PodSetName, PodSetRule, TemplateSource},
     probe::Probe,

@@ -19,14 +19,7 @@ use crate::{
 impl DeclaredJob {
     /// Unsuspends the job with the infos of its pod sets, which may be those of a later slice. On an error the job is unchanged.
     pub(super) fn start(&mut self, infos: &[PodSetInfo], elastic: bool) -> Result<(), StartError> {
-        if self.fields().is_some_and(|fields| !fields.takes_affinity()) {
-            let infos: Vec<_> = infos.iter().map(PodSetInfo::without_hosts).collect();
-            return self.start_with(&infos, elastic);
-        }
-        self.start_with(infos, elastic)
-    }
-
-    fn start_with(&mut self, infos: &[PodSetInfo], elastic: bool) -> Result<(), StartError> {
+        let infos = self.bound_to_hosts(infos);
         let components = self.fields().and_then(|fields| fields.components.clone());
         let expected = components
             .as_ref()
@@ -35,13 +28,13 @@ impl DeclaredJob {
             return Err(StartError::WrongNumber { expected, admitted: infos.len() });
         }
         if let Some(spark) = self.spark().cloned() {
-            spark.start(&mut self.object, infos)?;
+            spark.start(&mut self.object, &infos)?;
             self.read_again();
             self.set_suspended(false);
             return Ok(());
         }
         let infos = if self.training().is_some() {
-            by_name(&self.resolved.pod_sets, infos)?
+            by_name(&self.resolved.pod_sets, &infos)?
         } else {
             infos.iter().collect()
         };

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::{
-    GenericJob, JobGates, JobObject, Kind, StopWrite,
+    GenericJob, JobGates, JobObject, Kind, Kinds, StopWrite,
     defaulting::{self, DefaultingFacts},
     generic_job::{JobOutcome, Stop},
     pod_set_info::{PodSetInfo, StartError},
@@ -132,6 +132,35 @@ fn several_hosts_are_left_to_the_scheduler_where_the_affinity_is_immutable() {
 }
 
 #[test]
+fn pods_that_an_operator_places_are_bound_to_no_host() {
+    let key = "alpha.jobset.sigs.k8s.io/exclusive-topology";
+    let selector = |mark: &str| {
+        let pods = json!({ "metadata": {}, "spec": {} });
+        let mut object = json!({
+            "metadata": { "name": "s", "namespace": "ns", "uid": "u" },
+            "spec": { "suspend": true, "replicatedJobs": [
+                { "name": "w", "template": { "metadata": {}, "spec": { "template": pods } } },
+            ] },
+        });
+        if let Some(metadata) = object.pointer_mut(mark) {
+            metadata["annotations"] = json!({ key: "rack" });
+        }
+        let kind = Kinds::built_in().find("jobset.x-k8s.io/v1alpha2", "JobSet").expect("built in");
+        let mut job = kind.decode(object).expect("a job decodes");
+        let mut admitted = infos(&job);
+        admitted[0].hosts = vec!["a".to_owned()];
+        job.run_with_pod_sets_info(&admitted, JobGates::default()).expect("it starts");
+        let template = job.pod_sets(JobGates::default()).remove(0).template;
+        template.spec.expect("a spec").node_selector.clone()
+    };
+    assert_eq!(selector(""), [("kubernetes.io/hostname".to_owned(), "a".to_owned())].into());
+    let of_job = "/spec/replicatedJobs/0/template";
+    for at in ["".to_owned(), of_job.to_owned(), format!("{of_job}/spec/template")] {
+        assert_eq!(selector(&format!("{at}/metadata")), [].into(), "{at}");
+    }
+}
+
+#[test]
 fn a_conflict_leaves_the_job_as_it_is() {
     let mut object = object();
     object["spec"]["worker"]["template"] = json!({ "spec": { "nodeSelector": { "pool": "b" } } });
@@ -185,7 +214,7 @@ fn the_status_is_read_copied_and_cleared() {
 
 #[test]
 fn a_pod_set_of_a_job_set_has_a_lower_case_name_and_its_job_is_found_in_the_status() {
-    let kinds = crate::Kinds::built_in();
+    let kinds = Kinds::built_in();
     let kind = kinds.find("jobset.x-k8s.io/v1alpha2", "JobSet").expect("built in");
     let template = json!({ "spec": { "template": { "spec": { "containers": [] } } } });
     let job = json!({ "name": "Workers", "replicas": 3, "template": template });
@@ -201,7 +230,7 @@ fn a_pod_set_of_a_job_set_has_a_lower_case_name_and_its_job_is_found_in_the_stat
 
 #[test]
 fn the_first_condition_that_is_true_decides_how_a_job_ended() {
-    let kinds = crate::Kinds::built_in();
+    let kinds = Kinds::built_in();
     let ended = |version: &str, kind: &str, conditions: &[(&str, &str)]| {
         let kind = kinds.find(version, kind).expect("built in");
         let condition = |(name, status): &(&str, &str)| json!({ "type": name, "status": status, "message": name });

@@ -126,9 +126,7 @@ fn assigned_hosts_reach_every_pod_template_and_a_stop_removes_them() {
 
 #[test]
 fn a_single_host_reaches_every_pod_template_and_a_stop_removes_it() {
-    let one = |info: &mut PodSetInfo| {
-        info.node_selector.insert(HOSTNAME.to_owned(), "a".to_owned());
-    };
+    let one = |info: &mut PodSetInfo| info.hosts = vec!["a".to_owned()];
     let selected = |set: &PodSet| {
         let spec = set.template.spec.as_ref().expect("a spec");
         spec.node_selector.get(HOSTNAME).is_some_and(|host| host == "a")
