@@ -28,7 +28,11 @@ use crds::{
     v1beta2::{AdmissionCheck, Topology, Workload},
 };
 use jobs::{JobObject, Kind, Kinds};
-use k8s_openapi::api::{coordination::v1::Lease, core::v1::ConfigMap};
+use k8s_openapi::api::{
+    coordination::v1::Lease,
+    core::v1::{ConfigMap, LimitRange},
+    node::v1::RuntimeClass,
+};
 use kube::Resource;
 use provisioning::{EntryTemplate, ProvisioningRequest};
 use runtime::watch::{Change, Config, Store, Stores, Unavailable, Watch};
@@ -147,6 +151,9 @@ impl Sources<AgentInput> {
     #[must_use]
     pub fn agent(stores: &mut Stores, kinds: &Kinds, origin_label: &str, namespace: &str) -> Self {
         let mut sources = Self { feeds: Vec::new() };
+        // Optional: without the right to read them, the agent counts what the templates of pods request.
+        sources.readable::<LimitRange>(stores, AgentInput::LimitRange);
+        sources.readable::<RuntimeClass>(stores, AgentInput::RuntimeClass);
         let ours = stores.source().with_config(Config::default().labels(origin_label));
         let clones = Watch::of("workloads", Workload::decode_text, &ours, stores.metrics());
         let clones = stores.start(clones);
@@ -281,6 +288,16 @@ impl<I: InputSource> Sources<I> {
         K: Resource<DynamicType = ()> + Decode + Send + Sync + 'static,
     {
         self.feed(&stores.of::<K>(K::decode_text), wrap);
+    }
+
+    /// All objects of a kind, or none as long as they may not be read.
+    fn readable<K>(&mut self, stores: &mut Stores, wrap: fn(Change<K>) -> I)
+    where
+        K: Resource<DynamicType = ()> + Decode + Send + Sync + 'static,
+    {
+        let name = K::plural(&());
+        let watch = Watch::of(&name, K::decode_text, &stores.source(), stores.metrics());
+        self.feed(&stores.start(watch.optional()), wrap);
     }
 
     pub(crate) fn push(&mut self, feed: Feed<I>) {

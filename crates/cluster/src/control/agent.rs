@@ -15,8 +15,9 @@ use crds::{
     v1beta2::Workload,
 };
 use dispatch::Fleet;
+use index::{AffectedWorkloads, Index};
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::{coordination::v1::Lease, core::v1::LimitRange, node::v1::RuntimeClass};
 use kube::Resource;
 use provisioning::{CheckUpdate, EntryTemplate, ProvisioningRequest};
 use runtime::{
@@ -127,6 +128,8 @@ impl Control for AgentControl {
                 let listed = self.core.observe_looked_up(&kind, change);
                 self.listed(listed.as_deref());
             }
+            AgentInput::LimitRange(change) => self.limit_ranges(change),
+            AgentInput::RuntimeClass(change) => self.runtime_classes(change),
             AgentInput::Node(change) => self.each(change, |this, key, object| {
                 this.capacity.observe_node(&key.name, content(object.as_ref()), &mut this.core.ctx);
             }),
@@ -298,10 +301,40 @@ impl AgentControl {
     fn observe_queues(&mut self, input: QueueInput) {
         let (listed, affected) = self.queues.observe(input, &mut self.core);
         let changes = self.core.workloads.reenter_affected(&affected);
-        changes.iter().for_each(|change| self.route(change));
+        changes.iter().for_each(|change| self.enter_again(change));
         // The report shows quotas.
         self.capacity.quotas_changed();
         self.listed(listed.as_deref());
+    }
+
+    fn limit_ranges(&mut self, change: Change<LimitRange>) {
+        self.each(change, |this, key, object| {
+            let namespace = key.namespace.as_deref().unwrap_or_default();
+            let object = object.as_deref();
+            this.reenter(|index| index.limit_range(namespace, &key.name, object));
+        });
+    }
+
+    fn runtime_classes(&mut self, change: Change<RuntimeClass>) {
+        self.each(change, |this, key, object| {
+            this.reenter(|index| index.runtime_class(&key.name, object.as_deref()));
+        });
+    }
+
+    /// Enters clones again after a change of how the requests of pods are read.
+    fn reenter(&mut self, read: impl FnOnce(&mut Index) -> AffectedWorkloads) {
+        let affected = self.core.scheduler.update_defaults(read);
+        let changes = self.core.workloads.reenter_all_affected(&affected);
+        changes.iter().for_each(|change| self.enter_again(change));
+    }
+
+    /// Enters a clone again that the scheduler knows. One that is refused, or held back, is entered when it may start.
+    fn enter_again(&mut self, change: &WorkloadChange) {
+        let refused =
+            change.after.as_ref().is_some_and(|clone| self.refusal(&change.key, clone).is_some());
+        if !refused && !self.held.contains(&change.key) {
+            self.enter(change);
+        }
     }
 
     /// The internal queue takes clones from every namespace, whatever its labels. Queues of the cluster select namespaces.
@@ -328,6 +361,11 @@ impl AgentControl {
             return self.core.ctx.agenda.now(Reevaluation::Workload(change.key.clone()));
         }
         self.held.remove(&change.key);
+        self.enter(change);
+    }
+
+    /// Passes a change of a clone on to every machine.
+    fn enter(&mut self, change: &WorkloadChange) {
         self.elastic_pods.workload_changed(change, &mut self.core.ctx);
         self.queues.workload_changed(change, &mut self.core.ctx);
         self.capacity.clone_changed(change);

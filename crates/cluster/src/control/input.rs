@@ -141,6 +141,10 @@ impl Connection {
 /// What an agent observes.
 #[derive(Debug)]
 pub enum AgentInput {
+    /// LimitRanges.
+    LimitRange(Change<LimitRange>),
+    /// RuntimeClasses.
+    RuntimeClass(Change<RuntimeClass>),
     /// Clones.
     Workload(Change<Workload>),
     /// Their jobs, of one kind.

@@ -30,7 +30,8 @@ pub(crate) const DISPATCH_KINDS: &[&str] =
     &["MultiKueueConfig", "MultiKueueCluster", "DispatchPolicy"];
 
 /// Kinds that an agent lists, beside those of jobs.
-pub(crate) const AGENT_KINDS: &[&str] = &["Workload", "Node", "Pod", "ClusterCapacity", "Lease"];
+pub(crate) const AGENT_KINDS: &[&str] =
+    &["LimitRange", "RuntimeClass", "Workload", "Node", "Pod", "ClusterCapacity", "Lease"];
 
 /// Kinds that an agent lists that asks an autoscaler for nodes.
 pub(crate) const ASKING_KINDS: &[&str] = &["ProvisioningRequest", "PodTemplate"];

@@ -2,8 +2,10 @@
 
 mod admission_fair_sharing;
 mod adopted_results;
+mod agent_pod_defaults;
 mod agent_provisioning;
 mod agent_queues;
+mod agent_roles;
 mod agent_slices;
 mod assigned_nodes;
 mod backoff;
@@ -252,6 +254,8 @@ fn agent_orders_about(policy: AgentPolicy, annotations: &Value) -> Vec<&'static 
     clone["metadata"]["ownerReferences"] = json!([]);
     clone["metadata"]["annotations"] = annotations.clone();
     let lists = [
+        AgentInput::LimitRange(list(vec![])),
+        AgentInput::RuntimeClass(list(vec![])),
         AgentInput::Node(list(vec![node])),
         AgentInput::Pod(list(vec![])),
         AgentInput::Capacity(list(vec![])),

@@ -82,7 +82,13 @@ impl<'a> CountedPodSets<'a> {
             return Some(CLAIMS_DEVICES.to_owned());
         }
         let none = PodSpec::default();
-        let all = self.all.iter().map(|one| (one.pod.unwrap_or(&none), one.defaults));
+        // Pods that a LimitRange of a worker refuses make the clone leave it (docs/reference/dispatch.md §4). A clone that is invalid
+        // would stay there.
+        let defaults = |one: &CountedPodSet<'a>| match settings.agent {
+            Some(_) => PodDefaults::default(),
+            None => one.defaults,
+        };
+        let all = self.all.iter().map(|one| (one.pod.unwrap_or(&none), defaults(one)));
         problems::problems(&all.collect::<Vec<_>>())
     }
 

@@ -53,6 +53,8 @@ impl Worker {
         };
         let nodes = self.nodes.iter().map(node).collect();
         for input in [
+            AgentInput::LimitRange(list(vec![])),
+            AgentInput::RuntimeClass(list(vec![])),
             AgentInput::Node(list(nodes)),
             AgentInput::Pod(list(pods)),
             AgentInput::Capacity(list(vec![])),

@@ -19,6 +19,8 @@ fn agent(clone: &Value, job: &Value) -> ManagedAgent {
         },
     });
     let lists = [
+        AgentInput::LimitRange(list(vec![])),
+        AgentInput::RuntimeClass(list(vec![])),
         AgentInput::Node(list(vec![node])),
         AgentInput::Pod(list(vec![pod()])),
         AgentInput::Capacity(list(vec![])),

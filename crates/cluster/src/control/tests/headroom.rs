@@ -75,6 +75,8 @@ fn agent_of(
         "spec": {"labelKeys": ["zone", "gpu"]},
     });
     for input in [
+        AgentInput::LimitRange(list(vec![])),
+        AgentInput::RuntimeClass(list(vec![])),
         AgentInput::Node(list(vec![node])),
         AgentInput::Pod(list(pods)),
         AgentInput::Capacity(list(vec![local])),

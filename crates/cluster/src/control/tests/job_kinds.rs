@@ -464,6 +464,8 @@ fn an_agent_reports_a_kind_when_its_cluster_serves_it_and_when_it_does_not() {
     };
     let not_served = || Change::Unavailable { reason: Unavailable::NotServed, removed: vec![] };
     let lists = [
+        AgentInput::LimitRange(list(vec![])),
+        AgentInput::RuntimeClass(list(vec![])),
         AgentInput::Node(list(vec![])),
         AgentInput::Pod(list(vec![])),
         AgentInput::Lease(list(vec![])),

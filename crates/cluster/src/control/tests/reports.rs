@@ -180,6 +180,8 @@ pub(super) fn agent(clones: Vec<Value>) -> AgentControl {
     });
     let local = json!({"metadata": {"name": "local", "resourceVersion": "2"}, "spec": {}});
     for input in [
+        AgentInput::LimitRange(list(vec![])),
+        AgentInput::RuntimeClass(list(vec![])),
         AgentInput::Node(list(vec![node])),
         AgentInput::Pod(list(vec![])),
         AgentInput::Capacity(list(vec![local])),

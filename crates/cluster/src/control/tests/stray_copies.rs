@@ -9,6 +9,8 @@ fn an_agent_makes_no_workload_for_a_copy_without_one() {
     let mut control =
         AgentControl::new(AgentSettings::new(AgentPolicy::default(), &kinds().handled));
     let lists = [
+        AgentInput::LimitRange(list(vec![])),
+        AgentInput::RuntimeClass(list(vec![])),
         AgentInput::Node(list(vec![])),
         AgentInput::Pod(list(vec![])),
         AgentInput::Capacity(list(vec![])),

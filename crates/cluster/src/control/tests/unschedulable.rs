@@ -31,6 +31,8 @@ fn a_clone_is_evicted_when_a_pod_is_unschedulable_for_a_minute() {
         let mut clone = workload();
         clone["metadata"]["ownerReferences"] = json!([]);
         let lists = [
+            AgentInput::LimitRange(list(vec![])),
+            AgentInput::RuntimeClass(list(vec![])),
             AgentInput::Node(list(vec![])),
             AgentInput::Pod(list(vec![pod(reason)])),
             AgentInput::Capacity(list(vec![])),
@@ -67,6 +69,8 @@ pub(super) fn running(pods: Vec<Value>) -> AgentControl {
     job["spec"]["suspend"] = json!(false);
     job["metadata"]["annotations"] = json!({"kueue.x-k8s.io/prebuilt-workload-name": "job-train"});
     let lists = [
+        AgentInput::LimitRange(list(vec![])),
+        AgentInput::RuntimeClass(list(vec![])),
         AgentInput::Node(list(vec![])),
         AgentInput::Pod(list(pods)),
         AgentInput::Capacity(list(vec![])),

@@ -185,32 +185,25 @@ impl Workloads {
         records.map(|(key, _)| key.clone()).collect()
     }
 
-    /// Enters Workloads again if their requests are read differently now.
+    /// Enters pending Workloads again if their requests are read differently now. An admission has fixed those of a Workload with
+    /// quota (docs/reference/kueue.md §2.5).
     pub(crate) fn reenter_affected(&self, affected: &AffectedWorkloads) -> Vec<WorkloadChange> {
-        match affected {
-            AffectedWorkloads::None => Vec::new(),
-            AffectedWorkloads::InNamespace(name) => {
-                self.reenter(|key, _| key.namespace.as_deref() == Some(&**name))
-            }
-            AffectedWorkloads::InLocalQueues(queues) => self.reenter(|key, workload| {
-                let namespace = key.namespace.as_deref().unwrap_or_default();
-                queues.contains(&format!("{namespace}/{}", workload.spec.queue_name))
-            }),
-            AffectedWorkloads::OfRuntimeClass(name) => self.reenter(|_, workload| {
-                let sets = workload.spec.pod_sets.iter();
-                let mut pods = sets.filter_map(|set| set.template.spec.as_ref());
-                pods.any(|pod| pod.runtime_class_name.as_ref() == Some(name))
-            }),
-        }
+        self.reenter(affected, |record| !record.phase().holds_quota())
     }
 
-    /// Entered again as they are: Workloads without quota whose requests may be read differently now.
-    fn reenter(&self, concerned: impl Fn(&Key, &Workload) -> bool) -> Vec<WorkloadChange> {
-        let records = self.records.iter();
-        // An admission has fixed the requests of a Workload with quota: changed defaults count for pending ones only
-        // (docs/reference/kueue.md §2.5).
-        let pending = records.filter(|(_, record)| !record.phase().holds_quota());
-        let concerned = pending.filter(|(key, record)| concerned(key, record.object()));
+    /// The same with those that have quota: their pods are counted on nodes, and an admission does not fix what these request.
+    pub(crate) fn reenter_all_affected(&self, affected: &AffectedWorkloads) -> Vec<WorkloadChange> {
+        self.reenter(affected, |_| true)
+    }
+
+    /// Entered again as they are.
+    fn reenter(
+        &self,
+        affected: &AffectedWorkloads,
+        among: impl Fn(&TrackedWorkload) -> bool,
+    ) -> Vec<WorkloadChange> {
+        let records = self.records.iter().filter(|(_, record)| among(record));
+        let concerned = records.filter(|(key, record)| concerns(affected, key, record.object()));
         concerned.map(|(key, record)| WorkloadChange::reentered(key, record)).collect()
     }
 
@@ -571,5 +564,22 @@ fn settle_purpose(record: &mut TrackedWorkload, purpose: Purpose, now: Timestamp
         Purpose::RaiseEpoch => record.transitions_mut().withdraw_check_ready(),
         Purpose::Pending => record.reason_written(now),
         _ => {}
+    }
+}
+
+/// Whether the requests of a Workload may be read differently.
+fn concerns(affected: &AffectedWorkloads, key: &Key, workload: &Workload) -> bool {
+    let namespace = key.namespace.as_deref().unwrap_or_default();
+    match affected {
+        AffectedWorkloads::None => false,
+        AffectedWorkloads::InNamespace(name) => namespace == *name,
+        AffectedWorkloads::InLocalQueues(queues) => {
+            queues.contains(&format!("{namespace}/{}", workload.spec.queue_name))
+        }
+        AffectedWorkloads::OfRuntimeClass(name) => {
+            let sets = workload.spec.pod_sets.iter();
+            let mut pods = sets.filter_map(|set| set.template.spec.as_ref());
+            pods.any(|pod| pod.runtime_class_name.as_ref() == Some(name))
+        }
     }
 }
