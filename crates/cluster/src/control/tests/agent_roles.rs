@@ -2,6 +2,7 @@
 
 use std::{fs, path::Path};
 
+use ::jobs::integrations::INTEGRATIONS;
 use kube::core::{ApiResource, GroupVersionKind};
 
 use super::{super::listing::AGENT_KINDS, *};
@@ -31,5 +32,15 @@ fn an_agent_may_watch_what_it_observes() {
         for verb in ["list", "watch"] {
             assert!(may(&rules, verb, &plural), "{verb} {plural}");
         }
+    }
+}
+
+/// An AppWrapper may have an object of each of these kinds, and its pods may be refused.
+#[test]
+fn an_agent_may_read_every_owner_between_refused_pods_and_a_job() {
+    let rules = rules();
+    let plurals = INTEGRATIONS.iter().map(|one| one.plural).chain(["replicasets"]);
+    for plural in plurals {
+        assert!(may(&rules, "list", plural), "{plural}");
     }
 }
