@@ -36,6 +36,8 @@ pub struct HubInstallation {
     pub kinds: Kinds,
     /// Its origin.
     pub origin: String,
+    /// Its namespace, by the file or else that of the ConfigMap.
+    pub namespace: String,
     /// The feature gates of jobs.
     pub gates: JobGates,
     /// Whether there is a ConfigMap. Without one every built-in kind counts as enabled.
@@ -54,25 +56,25 @@ impl HubInstallation {
     ) -> Result<Self, InstallationFailure> {
         let map: Option<ConfigMap> = find_in(client, namespace, CONFIG_MAP).await?;
         let text = map.and_then(|map| map.data?.remove(KEY));
-        Self::of(text.as_deref(), declared).map_err(|reason| InstallationFailure::Content {
-            namespace: namespace.to_owned(),
-            reason,
+        Self::of((text.as_deref(), namespace), declared).map_err(|reason| {
+            InstallationFailure::Content { namespace: namespace.to_owned(), reason }
         })
     }
 
-    /// From the text of the file.
-    fn of(text: Option<&str>, declared: &Kinds) -> Result<Self, String> {
-        let load = |text: &str| Configuration::load(text, None).map_err(|error| error.to_string());
+    /// From the text of the file, and the namespace of its ConfigMap.
+    fn of((text, namespace): (Option<&str>, &str), declared: &Kinds) -> Result<Self, String> {
         let file = match text {
-            Some(text) => load(text)?,
-            None => Configuration::without_file(None).map_err(|error| error.to_string())?,
+            Some(text) => Configuration::load(text, Some(namespace)),
+            None => Configuration::without_file(Some(namespace)),
         };
+        let file = file.map_err(|error| error.to_string())?;
         let gates = file.gates("").map_err(|error| error.to_string())?;
         let configured = JobKinds::configured(&file, &gates, declared).observed();
         let all = || Kinds::built_in().with_workloads().with(declared);
         Ok(Self {
             kinds: if text.is_some() { configured } else { all() },
             gates: JobGates::from(&gates),
+            namespace: file.namespace().to_owned(),
             origin: file.multi_kueue.origin,
             is_configured: text.is_some(),
         })
@@ -89,7 +91,8 @@ mod tests {
         let map: ConfigMap = serde_saphyr::from_str(manifest).expect("a ConfigMap");
         assert_eq!(map.metadata.name.as_deref(), Some(CONFIG_MAP));
         let text = map.data.expect("data").remove(KEY).expect("the file");
-        let read = HubInstallation::of(Some(&text), &Kinds::default()).expect("a configuration");
+        let read = HubInstallation::of((Some(&text), "hub"), &Kinds::default());
+        let read = read.expect("a configuration");
         let names: Vec<&str> = read.kinds.iter().map(jobs::Kind::name).collect();
         let all = Kinds::built_in().with_workloads();
         // The feature gate of this one is off.
@@ -101,15 +104,16 @@ mod tests {
 
     #[test]
     fn without_a_file_every_built_in_kind_counts() {
-        let read = HubInstallation::of(None, &Kinds::default()).expect("defaults");
+        let read = HubInstallation::of((None, "hub"), &Kinds::default()).expect("defaults");
+        assert_eq!(read.namespace, "hub");
         assert_eq!(read.kinds, Kinds::built_in().with_workloads());
         assert!(!read.is_configured);
     }
 
     #[test]
     fn a_broken_file_is_an_error() {
-        let read =
-            HubInstallation::of(Some("kind: Configuration\napiVersion: x"), &Kinds::default());
+        let text = "kind: Configuration\napiVersion: x";
+        let read = HubInstallation::of((Some(text), "hub"), &Kinds::default());
         assert!(read.expect_err("broken").contains("apiVersion"));
     }
 }

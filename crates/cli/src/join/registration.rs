@@ -124,8 +124,8 @@ async fn prepare(
     let hub_uid = cluster_uid(&hub.client).await?;
     let installation =
         HubInstallation::read(&hub.client, &request.hub_namespace, &request.declared).await?;
-    let HubInstallation { kinds, origin, is_configured, .. } = installation;
-    let identity = HubIdentity { uid: hub_uid, origin };
+    let HubInstallation { kinds, origin, namespace, is_configured, .. } = installation;
+    let identity = HubIdentity { uid: hub_uid, origin, namespace };
     let worker_objects = account_objects_of(request, &kinds, &identity)?;
     let worker_uid = check_identity(&hub.client, &worker.client, request, &identity.uid).await?;
     let plan = JoinPlan { endpoint, hub: identity, worker_uid, worker_objects, is_configured };

@@ -34,6 +34,8 @@ pub(super) struct HubIdentity {
     pub(super) uid: String,
     /// Its origin.
     pub(super) origin: String,
+    /// Its namespace, which is also that of its Leases on workers.
+    pub(super) namespace: String,
 }
 
 /// All objects in the order in which they are made, without the token.
@@ -51,13 +53,18 @@ pub(super) fn account_objects(
     // The verb of a role is a word, whatever it looks like.
     let options = serde_saphyr::options! { strict_booleans: true };
     let roles: Vec<Value> = serde_saphyr::from_multiple_with_options(&text, options)?;
-    let namespace = json!({
-        "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": account.namespace},
-    });
-    let objects = std::iter::once(namespace).chain(roles.into_iter().filter(has_content));
-    let objects = objects.map(|object| renamed(object, account)).collect();
-    let objects = with_lease(objects, account, &hub.origin);
+    let roles = roles.into_iter().filter(has_content).map(|object| renamed(object, account, hub));
+    let objects = namespaces(account, hub).into_iter().chain(roles);
+    let objects = with_lease(objects.collect(), account, hub);
     Ok(objects.into_iter().map(|object| marked(object, &hub.uid)).collect())
+}
+
+/// The namespace of the account, and that of the Leases if it is another one.
+fn namespaces(account: &HubAccount, hub: &HubIdentity) -> Vec<Value> {
+    let of_leases = (account.namespace != hub.namespace).then_some(hub.namespace.as_str());
+    let names = std::iter::once(account.namespace.as_str()).chain(of_leases);
+    let named = |name| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+    names.map(named).collect()
 }
 
 /// The Secret that the API server fills with a token without an expiry.
@@ -82,19 +89,19 @@ fn has_content(object: &Value) -> bool {
     !object.is_null()
 }
 
-/// The object for another account: names that begin like the model's.
-fn renamed(mut object: Value, account: &HubAccount) -> Value {
+/// The object for another account: names that begin like the model's. Rights of one namespace are those to Leases.
+fn renamed(mut object: Value, account: &HubAccount, hub: &HubIdentity) -> Value {
     let rename = |name: &mut Value| {
         let suffix = name.as_str().and_then(|name| name.strip_prefix(MODEL)).map(str::to_owned);
         if let Some(suffix) = suffix {
             *name = json!(format!("{}{suffix}", account.name));
         }
     };
-    if object["kind"] != "Namespace" {
-        rename(&mut object["metadata"]["name"]);
-    }
+    rename(&mut object["metadata"]["name"]);
     if object["metadata"]["namespace"].is_string() {
-        object["metadata"]["namespace"] = json!(account.namespace);
+        let of_leases = object["kind"] == "Role" || object["kind"] == "RoleBinding";
+        let namespace = if of_leases { &hub.namespace } else { &account.namespace };
+        object["metadata"]["namespace"] = json!(namespace);
     }
     if object["roleRef"].is_object() {
         rename(&mut object["roleRef"]["name"]);
@@ -124,8 +131,8 @@ fn renamed(mut object: Value, account: &HubAccount) -> Value {
 
 /// The objects with the right to the Lease of this origin. The role of the manifests, which an administrator may have applied, has the
 /// Lease of the default origin; another one has a role of its own.
-fn with_lease(mut objects: Vec<Value>, account: &HubAccount, origin: &str) -> Vec<Value> {
-    let lease = format!("{HUB_LEASE_PREFIX}{origin}");
+fn with_lease(mut objects: Vec<Value>, account: &HubAccount, hub: &HubIdentity) -> Vec<Value> {
+    let lease = format!("{HUB_LEASE_PREFIX}{}", hub.origin);
     if lease == MODEL_LEASE {
         return objects;
     }
@@ -141,7 +148,7 @@ fn with_lease(mut objects: Vec<Value>, account: &HubAccount, origin: &str) -> Ve
     }
     of_lease.iter_mut().for_each(|rule| rule["resourceNames"] = json!([lease]));
     let name = format!("{}-lease", account.name);
-    let metadata = json!({"name": name, "namespace": account.namespace});
+    let metadata = json!({"name": name, "namespace": hub.namespace});
     let api = "rbac.authorization.k8s.io";
     objects.push(json!({
         "apiVersion": format!("{api}/v1"), "kind": "Role", "metadata": metadata, "rules": of_lease,
@@ -179,11 +186,23 @@ mod tests {
         objects_of(account, logs, "berlin")
     }
 
-    fn objects_of((account, namespace): (&str, &str), logs: bool, origin: &str) -> Vec<Value> {
+    fn objects_of(account: (&str, &str), logs: bool, origin: &str) -> Vec<Value> {
+        objects_in(account, logs, (origin, "kueue-system"))
+    }
+
+    fn objects_in(
+        (account, namespace): (&str, &str),
+        logs: bool,
+        (origin, hub_namespace): (&str, &str),
+    ) -> Vec<Value> {
         let account = HubAccount { namespace: namespace.to_owned(), name: account.to_owned() };
         let managed = ManagedKinds::new(&["batch/job".to_owned()], &[]);
         let kinds = Kinds::built_in().enabled(&managed);
-        let hub = HubIdentity { uid: "uid-1".to_owned(), origin: origin.to_owned() };
+        let hub = HubIdentity {
+            uid: "uid-1".to_owned(),
+            origin: origin.to_owned(),
+            namespace: hub_namespace.to_owned(),
+        };
         account_objects(&account, &kinds, logs, &hub).expect("objects")
     }
 
@@ -237,6 +256,32 @@ mod tests {
         assert_eq!(names("berlin"), [(json!("hub-b-lease"), json!(["sluice-hub-berlin"]))]);
     }
 
+    /// The manager has its Leases on a worker in a namespace of the name of its own, wherever its account is.
+    #[test]
+    fn rights_to_leases_are_in_the_namespace_of_the_manager() {
+        for (account, hub) in [("remote", "kueue-system"), ("kueue-system", "sluice")] {
+            let objects = objects_in(("hub-b", account), false, ("berlin", hub));
+            let namespaces: Vec<&Value> = objects
+                .iter()
+                .filter(|one| one["kind"] == "Namespace")
+                .map(|one| &one["metadata"]["name"])
+                .collect();
+            assert_eq!(namespaces, [account, hub]);
+            let of_leases: Vec<&Value> = objects
+                .iter()
+                .filter(|one| one["kind"] == "Role" || one["kind"] == "RoleBinding")
+                .collect();
+            assert_eq!(of_leases.len(), 4);
+            for object in of_leases {
+                assert_eq!(object["metadata"]["namespace"], hub, "{object}");
+                let subjects = object["subjects"].as_array().into_iter().flatten();
+                for subject in subjects {
+                    assert_eq!(subject["namespace"], account, "{object}");
+                }
+            }
+        }
+    }
+
     /// The roles of the manifests are applied before `join`, without knowledge of the origin.
     #[test]
     fn applied_roles_suffice_for_any_origin() {
@@ -281,15 +326,15 @@ mod tests {
             json!({"name": "remote",
             "labels": {MANAGED_BY: "sluicectl"}, "annotations": {JOINED_HUB: "uid-1"}})
         );
-        assert_eq!(objects[1]["metadata"]["namespace"], "remote");
-        assert_eq!(objects[7]["metadata"]["name"], "hub-b-job-kinds");
-        assert_eq!(objects[7]["roleRef"]["name"], "hub-b-job-kinds");
+        assert_eq!(objects[2]["metadata"]["namespace"], "remote");
+        assert_eq!(objects[8]["metadata"]["name"], "hub-b-job-kinds");
+        assert_eq!(objects[8]["roleRef"]["name"], "hub-b-job-kinds");
         let subject = json!([{"kind": "ServiceAccount", "name": "hub-b", "namespace": "remote"}]);
-        assert_eq!(objects[7]["subjects"], subject);
-        assert_eq!(objects[3]["subjects"], subject);
+        assert_eq!(objects[8]["subjects"], subject);
+        assert_eq!(objects[4]["subjects"], subject);
         let condition = "request.userInfo.username == 'system:serviceaccount:remote:hub-b'";
-        assert_eq!(objects[8]["spec"]["matchConditions"][0]["expression"], condition);
-        assert_eq!(objects[9]["metadata"]["name"], "hub-b-job-kinds");
-        assert_eq!(objects[9]["spec"]["policyName"], "hub-b-job-kinds");
+        assert_eq!(objects[9]["spec"]["matchConditions"][0]["expression"], condition);
+        assert_eq!(objects[10]["metadata"]["name"], "hub-b-job-kinds");
+        assert_eq!(objects[10]["spec"]["policyName"], "hub-b-job-kinds");
     }
 }
