@@ -59,6 +59,7 @@ fn role_binding() -> Value {
 #[tokio::test]
 async fn policies_refuse_what_official_webhooks_refuse() -> Result<()> {
     let fixture = OperatorFixture::new("admission").await?;
+    let earlier = objects_from_before_the_policies(&fixture).await?;
     fixture.worker.apply_kustomization(&root().join("config/worker/admission"), NAMESPACE).await?;
     let worker = (&fixture, &fixture.worker);
     let long = ray("RayCluster", &"n".repeat(54), &cluster_spec(1));
@@ -73,9 +74,7 @@ async fn policies_refuse_what_official_webhooks_refuse() -> Result<()> {
     };
     ensure!(refused.contains("RayCluster name should be no more than 53 characters"), "{refused}");
 
-    let mut twice = cluster_spec(1);
-    let group = twice["workerGroupSpecs"][0].clone();
-    twice["workerGroupSpecs"] = json!([group, group]);
+    let twice = groups_of_one_name(2);
     let mut late = ray("RayService", "s", &json!({"rayClusterConfig": cluster_spec(1)}));
     late["metadata"]["annotations"] = json!({"ray.io/initializing-timeout": "soon"});
     let job = json!({"entrypoint": "x", "rayClusterSpec": cluster_spec(1)});
@@ -112,8 +111,60 @@ async fn policies_refuse_what_official_webhooks_refuse() -> Result<()> {
         let refused = refusal(worker, &object, &[]).await?;
         ensure!(refused.is_none(), "{object}: {refused:?}");
     }
+    let earlier = (&earlier[..], fixture.space.namespace());
+    objects_from_before_the_policies_change_and_go(&fixture.worker, earlier).await?;
     copies_of_the_manager_have_any_number_of_pod_sets(worker).await?;
     changes_are_refused_as_by_the_official_webhook(worker).await
+}
+
+/// A RayCluster with a long name and two groups of one name, and an AppWrapper with a pod of another namespace.
+async fn objects_from_before_the_policies(fixture: &OperatorFixture) -> Result<[Value; 2]> {
+    let mut cluster = ray("RayCluster", &"o".repeat(54), &groups_of_one_name(2));
+    let mut foreign = pod();
+    foreign["metadata"]["namespace"] = json!("kube-system");
+    let mut wrapped = wrapper(&foreign);
+    wrapped["metadata"]["name"] = json!("earlier");
+    for object in [&mut cluster, &mut wrapped] {
+        object["metadata"]["finalizers"] = json!(["sluice.dev/test"]);
+        object["spec"]["suspend"] = json!(true);
+        fixture.worker.apply(&object.to_string(), fixture.space.namespace()).await?;
+    }
+    Ok([cluster, wrapped])
+}
+
+fn groups_of_one_name(groups: usize) -> Value {
+    let mut spec = cluster_spec(1);
+    let group = spec["workerGroupSpecs"][0].clone();
+    spec["workerGroupSpecs"] = json!(vec![group; groups]);
+    spec
+}
+
+/// What a policy would refuse now is no obstacle to a change of something else, nor to the end.
+async fn objects_from_before_the_policies_change_and_go(
+    cluster: &Cluster,
+    (earlier, namespace): (&[Value], &str),
+) -> Result<()> {
+    let patch = async |object: &Value, patch: Value| {
+        let name = |value: &Value| value.as_str().unwrap_or_default().to_lowercase();
+        let (kind, name) = (name(&object["kind"]), name(&object["metadata"]["name"]));
+        let patch = patch.to_string();
+        let arguments = ["-n", namespace, "patch", &kind, &name, "--type=merge", "-p", &patch];
+        cluster.kubectl(&arguments).await.err().map(|error| error.to_string())
+    };
+    let groups = json!({"spec": {"workerGroupSpecs": groups_of_one_name(3)["workerGroupSpecs"]}});
+    let refused = patch(&earlier[0], groups).await.unwrap_or_default();
+    ensure!(refused.contains("worker group names must be unique"), "a third group: {refused}");
+    for object in earlier {
+        let refused = patch(object, json!({"metadata": {"labels": {"a": "b"}}})).await;
+        ensure!(refused.is_none(), "a label: {refused:?}");
+        let (kind, name) = (&object["kind"], &object["metadata"]["name"]);
+        let (kind, name) = (kind.as_str().context("kind")?, name.as_str().context("name")?);
+        let arguments = ["-n", namespace, "delete", kind, name, "--wait=false"];
+        cluster.kubectl(&arguments).await?;
+        let refused = patch(object, json!({"metadata": {"finalizers": null}})).await;
+        ensure!(refused.is_none(), "the end: {refused:?}");
+    }
+    Ok(())
 }
 
 /// The manager cluster accepts more pod sets than the policy. A user gains nothing by the label of a copy.
