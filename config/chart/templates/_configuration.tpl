@@ -17,6 +17,10 @@
 {{- if and $config.featureGates .Values.controllerManager.featureGates -}}
 {{- fail "managerConfig: the manager takes feature gates from controllerManager.featureGates or from the field featureGates of the configuration, not from both." -}}
 {{- end -}}
+{{- $leaseNamespace := ($config.leaderElection | default dict).resourceNamespace | default .Release.Namespace -}}
+{{- if ne $leaseNamespace .Release.Namespace -}}
+{{- printf "managerConfig: leaderElection.resourceNamespace is %s, and the Role of the Lease is in %s. Leave the field out." $leaseNamespace .Release.Namespace | fail -}}
+{{- end -}}
 {{- $_ := set $config "namespace" .Release.Namespace -}}
 {{- $certificates := $config.internalCertManagement | default dict -}}
 {{- if .Values.enableCertManager -}}
@@ -40,6 +44,12 @@
 {{- $_ := set $config "internalCertManagement" $certificates -}}
 {{- end -}}
 {{- toYaml $config -}}
+{{- end -}}
+
+{{- /* The name of the Lease by which the replicas elect a leader. */ -}}
+{{- define "kueue.leaseName" -}}
+{{- $election := (include "kueue.configuration" . | fromYaml).leaderElection | default dict -}}
+{{- $election.resourceName | default "c1f6bfd2.kueue.x-k8s.io" -}}
 {{- end -}}
 
 {{- /* Sets the fields of the second object in the first one, at every depth. A list replaces a list, and null removes a field. */ -}}

@@ -108,6 +108,8 @@ fn templated(line: &str) -> String {
     for (value, action) in [
         ("namespace: kueue-system", "namespace: {{ .Release.Namespace }}"),
         ("- kueue-system", "- {{ .Release.Namespace }}"),
+        // The configuration chooses the Lease.
+        ("- c1f6bfd2.kueue.x-k8s.io", "- {{ include \"kueue.leaseName\" . }}"),
         ("app.kubernetes.io/name: kueue", "app.kubernetes.io/name: {{ include \"kueue.name\" . }}"),
     ] {
         if let Some(before) = line.strip_suffix(value) {
@@ -130,6 +132,7 @@ mod tests {
     #[test]
     fn names_and_namespaces_are_those_of_the_release() {
         for (line, expected) in [
+            ("  - c1f6bfd2.kueue.x-k8s.io", r#"  - {{ include "kueue.leaseName" . }}"#),
             (
                 "  name: kueue-job-editor-role",
                 r#"  name: {{ include "kueue.fullname" . }}-job-editor-role"#,

@@ -39,6 +39,10 @@ const REFUSED: &[(&[&str], &str)] = &[
         "internalCertManagement.webhookSecretName is own, and the chart's object is called kueue-webhook-server-cert",
     ),
     (
+        &["managerConfig.config.leaderElection.resourceNamespace=jobs"],
+        "leaderElection.resourceNamespace is jobs, and the Role of the Lease is in kueue-system",
+    ),
+    (
         &[GATE, "managerConfig.config.featureGates.PartialAdmission=true"],
         "takes feature gates from controllerManager.featureGates or from the field featureGates",
     ),

@@ -65,6 +65,7 @@ const OF_OTHERS: &[Landing] = &[
     (DEPLOYMENT, &["enableCertManager=true"], "/spec/template/spec/volumes/4/secret", r#"{"secretName": "kueue-metrics-server-cert"}"#),
     (DEPLOYMENT, &["managerConfig.config.internalCertManagement.enable=false"], "/spec/template/spec/volumes/4/secret/optional", "true"),
     (CONFIGURATION, &["fullnameOverride=batch"], "/metadata/name", r#""batch-manager-config""#),
+    ("rbac/leader-election.yaml", &["managerConfig.config.leaderElection.resourceName=own"], "/rules/1/resourceNames", r#"["own"]"#),
     ("webhook/mutating.yaml", &["fullnameOverride=batch"], "/webhooks/0/clientConfig/service/name", r#""batch-webhook-service""#),
     ("webhook/mutating.yaml", &["mutatingWebhook.reinvocationPolicy=IfNeeded"], "/webhooks/0/reinvocationPolicy", r#""IfNeeded""#),
     ("webhook/validating.yaml", &[r#"managerConfig.config.managedJobsNamespaceSelector={"matchLabels": {"jobs": "yes"}}"#],
