@@ -17,7 +17,7 @@ const RUNS: Rights =
 /// The same, and deletes jobs at the end of their retention.
 const RUNS_AND_DELETES: Rights = Rights { jobs: &["delete", "list", "patch", "watch"], ..RUNS };
 
-/// The same, and reads owners: `config/rbac/webhooks.yaml` gives that right for the kinds that Kueue knows.
+/// The same, and reads owners: `core.yaml` and `webhooks.yaml` in `config/rbac` give that right for the kinds that Kueue knows.
 const RUNS_AND_READS_OWNERS: Rights =
     Rights { jobs: &["delete", "get", "list", "patch", "watch"], ..RUNS };
 
