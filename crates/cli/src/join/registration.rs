@@ -9,6 +9,7 @@ use crds::{
     v1beta2::MultiKueueCluster,
 };
 use jobs::Kinds;
+use k8s_openapi::api::rbac::v1::ClusterRole;
 use kube::{
     Api, Client,
     api::{Patch, PatchParams},
@@ -24,7 +25,7 @@ use super::{
     hub_objects,
     membership::{add_member, joined_configs},
     token::token_of,
-    worker_objects::{HubIdentity, account_objects, token_secret},
+    worker_objects::{HubIdentity, RAY_API_ROLE, account_objects, ray_api_binding, token_secret},
 };
 use crate::{
     access::ClusterAccess,
@@ -126,7 +127,11 @@ async fn prepare(
         HubInstallation::read(&hub.client, &request.hub_namespace, &request.declared).await?;
     let HubInstallation { kinds, origin, namespace, is_configured, .. } = installation;
     let identity = HubIdentity { uid: hub_uid, origin, namespace };
-    let worker_objects = account_objects_of(request, &kinds, &identity)?;
+    let mut worker_objects = account_objects_of(request, &kinds, &identity)?;
+    // Without the role the worker does not serve the API of Ray clusters.
+    if find::<ClusterRole>(&worker.client, RAY_API_ROLE).await?.is_some() {
+        worker_objects.extend(ray_api_binding(&request.account, &identity));
+    }
     let worker_uid = check_identity(&hub.client, &worker.client, request, &identity.uid).await?;
     let plan = JoinPlan { endpoint, hub: identity, worker_uid, worker_objects, is_configured };
     // All of them before the first write: a refusal leaves nothing behind.

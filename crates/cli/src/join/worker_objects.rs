@@ -24,6 +24,9 @@ const MODEL_USER: &str = "system:serviceaccount:kueue-system:sluice-hub";
 /// The Lease of the default origin.
 const MODEL_LEASE: &str = "sluice-hub-multikueue";
 
+/// The role of `config/worker/ray-api`, which is optional.
+pub(super) const RAY_API_ROLE: &str = "sluice-hub-ray-api";
+
 /// The annotation by which the API server fills a Secret with a token.
 const ACCOUNT_OF_TOKEN: &str = "kubernetes.io/service-account.name";
 
@@ -65,6 +68,23 @@ fn namespaces(account: &HubAccount, hub: &HubIdentity) -> Vec<Value> {
     let names = std::iter::once(account.namespace.as_str()).chain(of_leases);
     let named = |name| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
     names.map(named).collect()
+}
+
+/// Binds [`RAY_API_ROLE`] to the account; `None` for the account of the manifests, which bind it themselves. The name has the namespace,
+/// because an account of the same name may be bound already.
+pub(super) fn ray_api_binding(account: &HubAccount, hub: &HubIdentity) -> Option<Value> {
+    let HubAccount { namespace, name } = account;
+    if format!("system:serviceaccount:{namespace}:{name}") == MODEL_USER {
+        return None;
+    }
+    let api = "rbac.authorization.k8s.io";
+    let binding = json!({
+        "apiVersion": format!("{api}/v1"), "kind": "ClusterRoleBinding",
+        "metadata": {"name": format!("{name}-{namespace}-ray-api")},
+        "roleRef": {"apiGroup": api, "kind": "ClusterRole", "name": RAY_API_ROLE},
+        "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": namespace}],
+    });
+    Some(marked(binding, &hub.uid))
 }
 
 /// The Secret that the API server fills with a token without an expiry.
@@ -279,6 +299,32 @@ mod tests {
                     assert_eq!(subject["namespace"], account, "{object}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn another_account_is_bound_to_the_role_of_the_api_of_ray_clusters() {
+        let text = include_str!("../../../../config/worker/ray-api/roles.yaml");
+        let manifests: Vec<Value> = serde_saphyr::from_multiple(text).expect("the manifests");
+        let hub = HubIdentity {
+            uid: "uid-1".to_owned(),
+            origin: "berlin".to_owned(),
+            namespace: "kueue-system".to_owned(),
+        };
+        let binding = |namespace: &str, name: &str| {
+            let account = HubAccount { namespace: namespace.to_owned(), name: name.to_owned() };
+            ray_api_binding(&account, &hub)
+        };
+        assert_eq!(manifests[0]["metadata"]["name"], RAY_API_ROLE);
+        assert_eq!(manifests[1]["subjects"][0]["name"], MODEL);
+        assert_eq!(binding("kueue-system", MODEL), None);
+        for (namespace, name) in [("remote", MODEL), ("kueue-system", "hub-b")] {
+            let bound = binding(namespace, name).expect("a binding");
+            assert_eq!(bound["roleRef"], manifests[1]["roleRef"]);
+            assert_ne!(bound["metadata"]["name"], manifests[1]["metadata"]["name"]);
+            let subject = json!([{"kind": "ServiceAccount", "name": name, "namespace": namespace}]);
+            assert_eq!(bound["subjects"], subject);
+            assert_eq!(bound["metadata"]["annotations"][JOINED_HUB], "uid-1");
         }
     }
 
