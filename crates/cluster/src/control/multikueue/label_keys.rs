@@ -73,10 +73,10 @@ pub(super) fn request(worker: &Worker, own: &OwnEntry<'_>, ctx: &mut Context) {
     let spec = &capacity.object().spec;
     let others = spec.managers.iter().filter(|one| one.origin != entry.origin);
     let managers: Vec<&WorkerManager> = others.chain([&entry]).collect();
-    // The list of an earlier version belonged to all managers, which wrote it in turn.
+    // `labelKeys` stays: a person sets further keys there.
     let fields = json!({
         "metadata": { "resourceVersion": capacity.object().metadata.resource_version },
-        "spec": { "managers": managers, "labelKeys": null },
+        "spec": { "managers": managers },
     });
     let intent = Intent { target, purpose: Purpose::LabelKeys, base, waiter };
     ctx.outbox.submit(intent, |purpose, key| {

@@ -118,6 +118,17 @@ fn two_managers_of_one_worker_write_their_own_entries_only() {
     assert!(asked(&control.decide(NOW)).is_none(), "no war");
 }
 
+/// A person sets further keys there.
+#[test]
+fn keys_that_no_manager_has_set_stay() {
+    let mut control = manager(&json!({}));
+    flavor(&mut control, "zone");
+    let step = control.decide(NOW);
+    let order = asked(&step).expect("a write");
+    let body: Value = serde_json::from_slice(order.write.request().body()).expect("JSON");
+    assert!(body["spec"].get("labelKeys").is_none(), "{body}");
+}
+
 #[test]
 fn hazard_8_a_worker_that_another_manager_uses_with_this_origin_is_refused() {
     let mut control = manager(&json!({}));
