@@ -4,14 +4,17 @@
 //! Variants compete like other Workloads, each within its allowed flavors. A variant is skipped while a sibling in
 //! its ClusterQueue is admitted with an earlier flavor. If a variant fits and a sibling is admitted with a later
 //! flavor, the variant gets nothing yet: the sibling is evicted, provided that the ClusterQueue allows migration to
-//! the variant's flavor. Variants are created, and their preemption gates opened, outside of the engine. Source:
-//! docs/reference/kueue.md §4.4 step 1, §4.8 steps 1 and 12, §4.13.
+//! the variant's flavor. A sibling that a workload slice took over from counts as ended. Variants are created, and
+//! their preemption gates opened, outside of the engine. Source: docs/reference/kueue.md §4.4 step 1, §4.8 steps 1 and
+//! 12, §4.13.
 //!
 //! Cost: nothing without allowed flavors; for a variant, one pass over its siblings.
 
 use crate::checks::is_admitted;
 use crate::ids::{FlavorId, QueueId, WorkloadId};
 use crate::queues::layer::QueueLayer;
+use crate::slices::quota_successor;
+use crate::state::State;
 use crate::workloads::layer::WorkloadLayer;
 
 /// What has to happen before a fitting variant reserves quota.
@@ -24,31 +27,22 @@ pub(crate) enum Migration {
 }
 
 /// A sibling that is admitted with an earlier flavor than `id`.
-pub(crate) fn better_variant(
-    queues: &QueueLayer,
-    workloads: &WorkloadLayer,
-    id: WorkloadId,
-    queue: QueueId,
-) -> Option<WorkloadId> {
-    let own = rank(queues, workloads, id, queue)?;
-    admitted_siblings(queues, workloads, id, queue)
-        .find(|&(rank, _)| rank < own)
-        .map(|(_, sibling)| sibling)
+pub(crate) fn better_variant(state: &State, id: WorkloadId, queue: QueueId) -> Option<WorkloadId> {
+    let own = rank(&state.queues, &state.workloads, id, queue)?;
+    admitted_siblings(state, id, queue).find(|&(rank, _)| rank < own).map(|(_, sibling)| sibling)
 }
 
 /// The migration that precedes a reservation of `id`, which fits.
-pub(crate) fn migration(
-    queues: &QueueLayer,
-    workloads: &WorkloadLayer,
-    id: WorkloadId,
-    queue: QueueId,
-) -> Option<Migration> {
-    let own = rank(queues, workloads, id, queue)?;
-    let worst =
-        admitted_siblings(queues, workloads, id, queue).max().filter(|&(rank, _)| rank > own);
+pub(crate) fn migration(state: &State, id: WorkloadId, queue: QueueId) -> Option<Migration> {
+    let own = rank(&state.queues, &state.workloads, id, queue)?;
+    let worst = admitted_siblings(state, id, queue).max().filter(|&(rank, _)| rank > own);
     // Of several siblings on worse flavors the worst is evicted first; upstream takes any.
     worst.map(|(_, sibling)| {
-        if may_migrate(queues, queue, own) { Migration::From(sibling) } else { Migration::Refused }
+        if may_migrate(&state.queues, queue, own) {
+            Migration::From(sibling)
+        } else {
+            Migration::Refused
+        }
     })
 }
 
@@ -62,16 +56,18 @@ fn may_migrate(queues: &QueueLayer, queue: QueueId, to: usize) -> bool {
 }
 
 /// Siblings that are admitted in the same ClusterQueue, with the ranks of their flavors.
-fn admitted_siblings<'a>(
-    queues: &'a QueueLayer,
-    workloads: &'a WorkloadLayer,
+fn admitted_siblings(
+    state: &State,
     id: WorkloadId,
     queue: QueueId,
-) -> impl Iterator<Item = (usize, WorkloadId)> + 'a {
+) -> impl Iterator<Item = (usize, WorkloadId)> + '_ {
+    let State { names, queues, workloads, .. } = state;
     let here = move |sibling: WorkloadId| {
         let held = workloads.admission(sibling)?;
         // A sibling with a reservation whose checks are not ready is not admitted yet.
-        let counts = held.queue == queue && is_admitted(queues, workloads, sibling);
+        let admitted = held.queue == queue && is_admitted(queues, workloads, sibling);
+        // After a slice took its quota over it is to be finished, and an eviction would charge it again.
+        let counts = admitted && quota_successor(names, workloads, sibling).is_none();
         Some((rank(queues, workloads, sibling, queue)?, sibling)).filter(|_| counts)
     };
     workloads.siblings(id).filter_map(here)

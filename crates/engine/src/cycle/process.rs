@@ -20,7 +20,6 @@ use crate::quota::layer::QuotaLayer;
 use crate::spec::PreemptionPolicy;
 use crate::state::State;
 use crate::variants::Migration;
-use crate::workloads::layer::WorkloadLayer;
 use crate::workloads::usage::SlotUsage;
 use crate::{topology, variants};
 
@@ -32,7 +31,7 @@ pub(super) fn process(
     placer: &mut dyn Placer,
 ) {
     // One variant of a job is admitted at a time, and that one has a better flavor (§4.8 step 1).
-    if has_better_variant(&state.queues, &state.workloads, entry) {
+    if has_better_variant(state, entry) {
         entry.outcome = CycleOutcome::BetterVariantAdmitted;
         entry.targets.clear();
         return;
@@ -60,9 +59,7 @@ pub(super) fn process(
         // It fits once the targets of earlier entries are evicted, or pods have left their nodes; until then it gets
         // no reservation.
         FlavorAssignmentMode::DeferredFit => CycleOutcome::Deferred,
-        FlavorAssignmentMode::Fit | FlavorAssignmentMode::NoFit => {
-            grant(&state.workloads, &state.queues, entry, placer)
-        }
+        FlavorAssignmentMode::Fit | FlavorAssignmentMode::NoFit => grant(state, entry, placer),
     };
     if let CycleOutcome::NoClusterCapacity(key) = entry.outcome {
         entry.outcome = retry_other_flavors(state, entry, &earlier, key, placer);
@@ -74,9 +71,8 @@ pub(super) fn process(
     }
 }
 
-fn has_better_variant(queues: &QueueLayer, workloads: &WorkloadLayer, entry: &CycleEntry) -> bool {
-    is_variant(entry)
-        && variants::better_variant(queues, workloads, entry.workload, entry.queue).is_some()
+fn has_better_variant(state: &State, entry: &CycleEntry) -> bool {
+    is_variant(entry) && variants::better_variant(state, entry.workload, entry.queue).is_some()
 }
 
 fn is_variant(entry: &CycleEntry) -> bool {
@@ -111,14 +107,9 @@ fn refuse(state: &mut State, entry: &mut CycleEntry, outcome: CycleOutcome) {
 }
 
 /// The outcome of an entry that fits.
-fn grant(
-    workloads: &WorkloadLayer,
-    queues: &QueueLayer,
-    entry: &CycleEntry,
-    placer: &mut dyn Placer,
-) -> CycleOutcome {
+fn grant(state: &State, entry: &CycleEntry, placer: &mut dyn Placer) -> CycleOutcome {
     let migration = if is_variant(entry) {
-        variants::migration(queues, workloads, entry.workload, entry.queue)
+        variants::migration(state, entry.workload, entry.queue)
     } else {
         None
     };

@@ -49,9 +49,8 @@ impl Engine {
         let queue = workload.queue;
         let pod_sets = queue.filter(|_| matters).map(|queue| pod_sets(state, id, queue));
         let preemption_gated = matters && state.is_preemption_gated(id);
-        let better = queue
-            .filter(|_| matters)
-            .and_then(|queue| variants::better_variant(&state.queues, &state.workloads, id, queue));
+        let better =
+            queue.filter(|_| matters).and_then(|queue| variants::better_variant(state, id, queue));
         let pod_sets = pod_sets.unwrap_or_default();
         Some(PendingExplanation { workload: id, queue, status, preemption_gated, better, pod_sets })
     }

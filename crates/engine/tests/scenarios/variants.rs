@@ -367,3 +367,48 @@ fn a_what_if_of_a_migration_leaves_no_trace() {
     "#]]
     .assert_eq(&player.trace);
 }
+
+/// It ends as soon as the reservation of the slice is written, and an eviction would charge it again.
+#[test]
+fn a_variant_that_a_slice_took_over_from_counts_as_ended() {
+    check(
+        "
+        settings concurrent-admission
+        cq team-a gpu/h100=4 gpu/a100=2
+        wl good q=team-a gpu=2 t=1 family=f allowed=a100
+        cycle
+        wl grown q=team-a pods=2 gpu=1 t=2 replaces=good
+        cycle
+        wl best q=team-a gpu=2 t=3 family=f allowed=h100
+        cycle
+        show team-a
+        ",
+        &expect![[r#"
+            1  reserve good team-a gpu=a100:2
+            2  reserve grown team-a gpu=a100:2
+            3  reserve best team-a gpu=h100:2
+            -  team-a uses gpu/a100=2 gpu/h100=2, reserving best good grown
+        "#]],
+    );
+}
+
+#[test]
+fn a_better_variant_that_a_slice_took_over_from_holds_back_no_other() {
+    check(
+        "
+        settings concurrent-admission
+        cq team-a gpu/h100=2 gpu/a100=2
+        wl best q=team-a gpu=2 t=1 family=f allowed=h100
+        cycle
+        wl grown q=team-a pods=2 gpu=1 t=2 replaces=best
+        cycle
+        wl good q=team-a gpu=2 t=3 family=f allowed=a100
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve best team-a gpu=h100:2
+            2  reserve grown team-a gpu=h100:2
+            3  reserve good team-a gpu=a100:2
+        "#]],
+    );
+}
