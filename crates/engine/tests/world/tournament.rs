@@ -138,32 +138,32 @@ fn charge(model: &mut Model, queue: &str, usage: &BTreeMap<Slot, i64>, sign: i64
     }
 }
 
-/// `borrowed / lendable / weight`.
+/// Borrowed over lendable, in thousandths, and the weight that divides it: in floating point, because roundings decide
+/// between equal fractions.
 #[derive(Debug, Clone, Copy)]
 struct Share {
-    borrowed: i128,
-    lendable: i128,
-    weight: i128,
+    ratio: f64,
+    weight: f64,
 }
 
 impl Share {
     fn compare(self, other: Self) -> Ordering {
-        let infinite = |one: Self| one.weight == 0 && one.borrowed > 0;
-        let zero = |one: Self| one.borrowed == 0;
-        let plain = || (self.borrowed * other.lendable).cmp(&(other.borrowed * self.lendable));
-        match (infinite(self), infinite(other)) {
-            (true, true) => plain(),
-            (one, two) if one != two => one.cmp(&two),
-            _ if zero(self) || zero(other) => zero(other).cmp(&zero(self)),
-            _ => (self.borrowed * other.lendable * other.weight)
-                .cmp(&(other.borrowed * self.lendable * self.weight)),
+        let infinite = |one: Self| one.weight == 0.0 && one.ratio > 0.0;
+        if infinite(self) && infinite(other) {
+            return self.ratio.total_cmp(&other.ratio);
         }
+        self.weighted().total_cmp(&other.weighted())
+    }
+
+    fn weighted(self) -> f64 {
+        if self.ratio == 0.0 { 0.0 } else { self.ratio / self.weight }
     }
 }
 
 fn share(model: &Model, name: &str) -> Share {
-    let weight = i128::from(model.nodes[name].weight.0);
-    let mut best = Share { borrowed: 0, lendable: 1, weight };
+    // The weights of these worlds, and their billionfold, have no rounding.
+    let weight = float(model.nodes[name].weight.0) / 1e9;
+    let mut best = Share { ratio: 0.0, weight };
     let Some(parent) = &model.nodes[name].parent else {
         return best;
     };
@@ -172,13 +172,19 @@ fn share(model: &Model, name: &str) -> Share {
         let slots = || model.slots().into_iter().filter(|slot| slot.0 == resource);
         let named = |slot: &Slot| names(model, name, slot);
         let over = |slot: Slot| (model.usage(name, &slot) - model.subtree(name, &slot)).max(0);
-        let borrowed = i128::from(slots().filter(named).map(over).sum::<i64>());
-        let lendable = i128::from(slots().map(|slot| potential(model, parent, &slot)).sum::<i64>());
-        if lendable > 0 && borrowed * best.lendable > best.borrowed * lendable {
-            best = Share { borrowed, lendable, weight };
+        let borrowed = slots().filter(named).map(over).sum::<i64>();
+        let lendable = slots().map(|slot| potential(model, parent, &slot)).sum::<i64>();
+        if lendable > 0 {
+            let ratio = float(borrowed.unsigned_abs()) * 1000.0 / float(lendable.unsigned_abs());
+            best.ratio = best.ratio.max(ratio);
         }
     }
     best
+}
+
+#[expect(clippy::cast_precision_loss, reason = "upstream rounds, too")]
+fn float(number: u64) -> f64 {
+    number as f64
 }
 
 /// Whether a node or a descendant has a quota of the slot, zero included.
