@@ -528,3 +528,40 @@ fn the_missing_flavor_of_another_pod_set_leaves_nothing_undecided() {
     cluster.observe(tainted("a1", "a", "broken", 90)).settle();
     assert_eq!(unhealthy(&cluster), json!([{"name": "a1"}]));
 }
+
+/// A variant with four pods in rack `a`. The pods name its parent, `train`.
+fn with_variant() -> (Cluster, String) {
+    let mut cluster = with_gates("ConcurrentAdmission=true");
+    topology(&mut cluster);
+    let policy = json!({"migration": {"mode": "TryPreferredFlavors"}});
+    cluster.queue(&json!({ "concurrentAdmissionPolicy": policy }));
+    cluster.workload("train", 1, &required(4)).settle();
+    let made = cluster.workloads.keys().find(|name| name.contains("variant"));
+    let variant = made.expect("a variant").clone();
+    (cluster, variant)
+}
+
+#[test]
+fn a_failed_node_of_a_variant_is_replaced_once_its_pods_are_gone() {
+    let (mut cluster, variant) = with_variant();
+    cluster.observe(ready("a3", "a", 70));
+    running(&mut cluster);
+    cluster.settle();
+    cluster.take_writes();
+    cluster.observe(not_ready("a1", "a", 90)).observe(gone("p0")).settle();
+    assert_eq!(cluster.take_writes(), [""; 0], "a pod still runs there");
+    cluster.observe(gone("p1")).settle();
+    assert_eq!(cluster.take_writes()[..1], [format!("unhealthy-nodes {variant}")]);
+}
+
+#[test]
+fn a_pod_of_a_variant_that_waits_for_a_failed_node_is_ended() {
+    let (mut cluster, _) = with_variant();
+    cluster.observe(ready("a3", "a", 70));
+    let places = [("p1", "a1"), ("p2", "a2"), ("p3", "a2")];
+    let all = places.iter().zip(1..).map(|((name, node), index)| on_node(name, index, node, 80));
+    cluster.observe(pods(all.collect())).observe(pod(member("p0", 0, Some("a1"), 81))).settle();
+    cluster.observe(not_ready("a1", "a", 90));
+    let step = cluster.control.decide(cluster.now);
+    assert_eq!(ended(&step), ["p0"]);
+}

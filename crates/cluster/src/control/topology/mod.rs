@@ -60,7 +60,7 @@ use self::{
 };
 use super::{
     context::Context,
-    elastic_chains::{ElasticChains, name_in_pods},
+    elastic_chains::{ElasticChains, name_in_pods, names_in_pods},
     observed::{AnsweredObject, Observed},
     outbox::{Settled, Ticket},
     scheduling::Scheduler,
@@ -147,8 +147,9 @@ impl NodesAndPods {
 
     /// Evaluates the Workloads that pods have this name of.
     fn reevaluate(&self, name: &Key, ctx: &mut Context) {
-        for slice in self.chains.slices(name).chain([name]) {
-            ctx.agenda.now(Reevaluation::Workload(slice.clone()));
+        let members = self.chains.slices(name).chain(self.unreserved.variants_of(name));
+        for member in members.chain([name]) {
+            ctx.agenda.now(Reevaluation::Workload(member.clone()));
         }
     }
 
@@ -280,11 +281,9 @@ impl NodesAndPods {
             return None;
         }
         let nodes = AssignedNodes::of(workload, flavors);
-        let name = name_in_pods(key, workload);
-        let on_nodes = self.pods.of(&name).map(|(_, pod)| pod).filter(|pod| pod.runs());
-        // Pods name their node by its name, the assignment by its hostname label.
-        let on_nodes = on_nodes.filter_map(|pod| pod.content().node());
-        let running: BTreeSet<&str> = on_nodes.chain(self.usage.nodes_of(&name)).collect();
+        let names: Vec<Key> = names_in_pods(key, workload).collect();
+        let running: BTreeSet<&str> =
+            names.iter().flat_map(|name| self.nodes_with_running_pods(name)).collect();
         let health = |(hostname, pod_sets): (&String, &Vec<usize>)| {
             let tolerations = nodes.tolerations(pod_sets);
             let health = self.usage.on_host(hostname).map(|(name, node)| {
@@ -296,6 +295,14 @@ impl NodesAndPods {
         let all = nodes.by_hostname.iter().map(health);
         let failing = all.filter(|(_, health)| *health != NodeHealth::Healthy).collect();
         Some((nodes, failing))
+    }
+
+    /// Names of nodes where pods with this name of their Workload run.
+    fn nodes_with_running_pods(&self, name: &Key) -> impl Iterator<Item = &str> {
+        let running = self.pods.of(name).map(|(_, pod)| pod).filter(|pod| pod.runs());
+        // Pods name their node by its name, the assignment by its hostname label.
+        let on_nodes = running.filter_map(|pod| pod.content().node());
+        on_nodes.chain(self.usage.nodes_of(name))
     }
 
     /// Ends pods that wait for a node of which the Workload has nothing, or which takes them no more.
@@ -315,9 +322,10 @@ impl NodesAndPods {
         };
         // Where domains are larger than nodes, no pod waits for a node.
         let any = !nodes.by_hostname.is_empty();
-        let name = name_in_pods(key, workload);
-        for (pod, tracked) in self.pods.of(&name).filter(|(_, pod)| any && unbindable(pod)) {
-            unbindable_pods::terminate(key, (pod, tracked), ctx);
+        for name in names_in_pods(key, workload) {
+            for (pod, tracked) in self.pods.of(&name).filter(|(_, pod)| any && unbindable(pod)) {
+                unbindable_pods::terminate(key, (pod, tracked), ctx);
+            }
         }
     }
 

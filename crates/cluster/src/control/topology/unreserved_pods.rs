@@ -164,6 +164,11 @@ impl UnreservedPods {
         }
     }
 
+    /// The variants of a parent.
+    pub(super) fn variants_of(&self, parent: &Key) -> impl Iterator<Item = &Key> {
+        self.variants.get(parent).into_iter().flatten()
+    }
+
     /// Whether pods are charged that a reservation of a Workload would account for.
     pub(super) fn charges_pods_of(&self, key: &Key, workload: &Workload) -> bool {
         !self.charged.is_empty()
