@@ -27,10 +27,10 @@ pub(super) struct ReasonQueue {
 impl ReasonQueue {
     /// Whether the reason of a Workload may be sent now. Otherwise the Workload waits behind those that wait already.
     pub(super) fn is_its_turn(&mut self, workload: &Key) -> bool {
-        let called = self.called.remove(workload);
-        // The slots of those that are called are theirs in this round.
-        let is_next = self.waiting.is_empty() && self.n_free() > self.called.len();
-        if self.n_free() > 0 && (called || is_next) {
+        let is_called = self.called.remove(workload);
+        // Workloads of a call may be evaluated after others: their slots are kept for them.
+        let n_kept = if is_called { 0 } else { self.called.len() };
+        if self.n_free() > n_kept && (is_called || self.waiting.is_empty()) {
             return true;
         }
         if self.is_waiting.insert(workload.clone()) {
@@ -72,6 +72,13 @@ impl ReasonQueue {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::{
+        collection::{btree_set, vec},
+        prelude::*,
+    };
+
     use super::*;
 
     fn key(at: usize) -> Key {
@@ -121,20 +128,88 @@ mod tests {
     }
 
     #[test]
-    fn no_workload_takes_the_slot_of_one_that_is_called() {
-        let mut queue = full();
-        assert!(!queue.is_its_turn(&key(90)));
-        queue.settle(ticket(0));
-        assert_eq!(queue.call(), [key(90)]);
-        assert!(!queue.is_its_turn(&key(20)), "the only slot is that of 90");
-        assert!(queue.is_its_turn(&key(90)));
-    }
-
-    #[test]
     fn an_answer_to_another_write_frees_no_slot() {
         let mut queue = full();
         assert!(!queue.is_its_turn(&key(90)));
         queue.settle(ticket(1000));
         assert!(!queue.has_turns() && queue.call().is_empty());
+    }
+
+    /// Evaluated before the one that is called, because its name is smaller.
+    #[test]
+    fn a_workload_that_comes_later_takes_no_slot_of_one_that_is_called() {
+        let mut queue = full();
+        assert!(!queue.is_its_turn(&key(91)));
+        queue.settle(ticket(3));
+        assert_eq!(queue.call(), [key(91)]);
+        assert!(!queue.is_its_turn(&key(50)), "the slot is that of 91");
+        assert!(queue.is_its_turn(&key(91)));
+        queue.begin(ticket(91));
+        queue.settle(ticket(4));
+        assert_eq!(queue.call(), [key(50)]);
+    }
+
+    const N_WORKLOADS: usize = 60;
+
+    /// Workloads that need a reason, as decisions evaluate them.
+    #[derive(Default)]
+    struct Pending {
+        queue: ReasonQueue,
+        /// The round in which each asked for its turn first; it waits since.
+        since: BTreeMap<usize, usize>,
+        in_flight: VecDeque<usize>,
+        round: usize,
+    }
+
+    impl Pending {
+        /// Evaluates these Workloads, and those that are called, by name. The satisfied ones need no reason at this time.
+        fn decide(&mut self, due: &BTreeSet<usize>, satisfied: &BTreeSet<usize>) {
+            self.round += 1;
+            let called = self.queue.call();
+            let is_called = |at: usize| called.contains(&key(at));
+            let mut latest = 0;
+            for at in (0..N_WORKLOADS).filter(|&at| due.contains(&at) || is_called(at)) {
+                let needs = !self.in_flight.contains(&at) && !satisfied.contains(&at);
+                if needs && self.queue.is_its_turn(&key(at)) {
+                    self.queue.begin(ticket(at));
+                    self.in_flight.push_back(at);
+                    latest = latest.max(self.since.remove(&at).unwrap_or(self.round));
+                } else if needs {
+                    self.since.entry(at).or_insert(self.round);
+                } else if is_called(at) {
+                    self.since.remove(&at);
+                }
+            }
+            let overtaken = self.since.iter().find(|&(_, &since)| since < latest);
+            assert_eq!(overtaken, None, "in round {}", self.round);
+            assert!(self.in_flight.len() <= MAX_REASONS_IN_FLIGHT);
+        }
+
+        fn answer(&mut self, n_answers: usize) {
+            let n_answers = n_answers.min(self.in_flight.len());
+            self.in_flight.drain(..n_answers).for_each(|at| self.queue.settle(ticket(at)));
+        }
+    }
+
+    proptest! {
+        /// In any order of needs and answers. Those of one round may go in any order.
+        #[test]
+        fn reasons_are_sent_first_come_first_served(
+            rounds in vec(
+                (btree_set(0..N_WORKLOADS, 0..30), 0..6_usize, btree_set(0..N_WORKLOADS, 0..3)),
+                1..40,
+            ),
+        ) {
+            let mut pending = Pending::default();
+            for (due, n_answers, satisfied) in rounds {
+                pending.decide(&due, &satisfied);
+                pending.answer(n_answers);
+            }
+            for _ in 0..=N_WORKLOADS {
+                pending.answer(1);
+                pending.decide(&BTreeSet::new(), &BTreeSet::new());
+            }
+            prop_assert!(pending.since.is_empty(), "{:?} wait for ever", pending.since);
+        }
     }
 }
