@@ -211,7 +211,7 @@ impl Outbox {
         self.reasons.has_turns()
     }
 
-    /// The Workloads whose reason may be sent now.
+    /// The Workloads of which the reason may be sent now.
     pub(crate) fn call_reasons(&mut self) -> Vec<Key> {
         self.reasons.call()
     }

@@ -13,7 +13,7 @@ use super::TicketId;
 /// Reasons in flight: a quarter of what a leader sends at a time.
 pub(crate) const MAX_REASONS_IN_FLIGHT: usize = 16;
 
-/// Reasons in flight, and Workloads whose reason waits for its turn.
+/// Reasons in flight, and the Workloads of those that wait for their turn.
 #[derive(Debug, Default)]
 pub(super) struct ReasonQueue {
     in_flight: BTreeSet<TicketId>,
@@ -54,7 +54,7 @@ impl ReasonQueue {
         !self.waiting.is_empty() && self.n_free() > 0
     }
 
-    /// The Workloads whose turn it is. One that needs no reason any more leaves its turn to those of the next call.
+    /// The Workloads that may send their reason now. One that needs none any more leaves its turn to those of the next call.
     pub(super) fn call(&mut self) -> Vec<Key> {
         let n_called = self.n_free().min(self.waiting.len());
         let called: Vec<Key> = self.waiting.drain(..n_called).collect();
