@@ -22,7 +22,12 @@ async fn components_without_their_dependencies_are_an_error() -> Result<()> {
         Launch::of("sluice-manager").arg("--components=webhooks,scheduler").start(world.lab)?;
     assert_eq!(process.ended().await, "exit status: 1");
     let log = process.log_tail(60);
-    assert!(log.contains("core, jobs, scheduler run together, core, jobs missing"), "{log}");
+    assert!(
+        log.contains(
+            "core, jobs run together, and scheduler, multikueue with them: core, jobs missing"
+        ),
+        "{log}"
+    );
     Ok(())
 }
 

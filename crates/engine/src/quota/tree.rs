@@ -409,7 +409,7 @@ impl QuotaTree {
     fn add_usage(&mut self, leaf: NodeId, slot: Slot, amount: Amount) {
         let mut at = leaf;
         let mut rest = amount;
-        // Not without end: a cohort cycle may have been made since the last rebuild, which marks it and counts anew.
+        // Not without end: a cohort cycle may have been made since the last rebuild, which marks it and recomputes the usage.
         for _ in self.ids() {
             let free = self.at(at, slot).local_available();
             let usage = self.at(at, slot).usage;
