@@ -31,6 +31,7 @@ pub use authority::{AUTHORITY_SUBJECT, authority_data};
 pub use config::{
     ClusterPlatform, SecurityConfig, SecurityConfigError, SecurityFacts, SecuritySettings,
 };
+pub(crate) use exposure::exposure_targets;
 pub use mutation::mutate;
 pub(crate) use reconcile::{prepare, reconcile_security};
 pub use validation::validate;

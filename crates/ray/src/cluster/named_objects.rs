@@ -9,7 +9,10 @@ use super::{
     context::PassInputs, decide::run_spec, gcs_storage::claim_target, ingress::ingress_target,
     network_policy::policy_targets, services::serve_service_target,
 };
-use crate::{json::is_terminating, pass::Pass, settings::OperatorSettings, step::RayTarget};
+use crate::{
+    json::is_terminating, pass::Pass, security::exposure_targets, settings::OperatorSettings,
+    step::RayTarget,
+};
 
 /// The objects that the features of a RayCluster look up by name. None of a cluster that another controller runs, or that goes.
 #[must_use]
@@ -27,6 +30,9 @@ pub fn named_objects(
     targets.extend(serve_service_target(&context));
     targets.extend(claim_target(&context));
     targets.extend(policy_targets(&context));
+    if let Some(security) = &settings.security {
+        targets.extend(exposure_targets(cluster, security));
+    }
     targets
 }
 

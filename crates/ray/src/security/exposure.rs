@@ -3,13 +3,35 @@
 use serde_json::{Value, json};
 
 use super::{
+    config::SecuritySettings,
     containers::{PROXY, client_host},
     network_policies::CLIENT_PORT,
     secured_cluster::{SecuredCluster, head_service},
 };
+use crate::step::RayTarget;
+
+/// The ways of a cluster, the names of which another object may have. None of a suspended cluster, which gets no way.
+pub(crate) fn exposure_targets(cluster: &Value, settings: &SecuritySettings) -> Vec<RayTarget> {
+    let cluster = SecuredCluster::new(cluster, &[], settings);
+    if cluster.is_suspended() {
+        return Vec::new();
+    }
+    ways(&cluster).iter().map(RayTarget::of).collect()
+}
+
+/// Routes or Ingresses, as the platform and the settings have them.
+pub(super) fn ways(cluster: &SecuredCluster<'_>) -> Vec<Value> {
+    if cluster.settings.has_proxy() {
+        routes(cluster).into()
+    } else if cluster.settings.has_ingress() {
+        ingresses(cluster).into()
+    } else {
+        Vec::new()
+    }
+}
 
 /// Ingresses of a plain Kubernetes, without authentication.
-pub(super) fn ingresses(cluster: &SecuredCluster<'_>) -> [Value; 2] {
+fn ingresses(cluster: &SecuredCluster<'_>) -> [Value; 2] {
     let (names, domain) = (&cluster.names, &cluster.settings.config.ingress_domain);
     let service = head_service(cluster.cluster);
     let mut dashboard = cluster.object("networking.k8s.io/v1", "Ingress", &names.dashboard());
@@ -37,7 +59,7 @@ fn spec(host: &str, path_type: &str, service: &str, port: &Value) -> Value {
 }
 
 /// Routes of OpenShift: the dashboard behind the proxy, clients with their own encryption.
-pub(super) fn routes(cluster: &SecuredCluster<'_>) -> [Value; 2] {
+fn routes(cluster: &SecuredCluster<'_>) -> [Value; 2] {
     let names = &cluster.names;
     let mut dashboard = cluster.object("route.openshift.io/v1", "Route", &names.dashboard());
     dashboard["spec"] = json!({

@@ -7,13 +7,8 @@ use std::{borrow::Cow, time::Duration};
 use serde_json::{Value, json};
 
 use super::{
-    authority::authority,
-    config::SecuritySettings,
-    exposure::{ingresses, routes},
-    mutation::mutate,
-    network_policies::policies,
-    proxy_access,
-    secured_cluster::SecuredCluster,
+    authority::authority, config::SecuritySettings, exposure::ways, mutation::mutate,
+    network_policies::policies, proxy_access, secured_cluster::SecuredCluster,
 };
 use crate::{
     json::{covers, items, label, list, merge_difference, name, text},
@@ -116,17 +111,28 @@ pub(crate) fn reconcile_security(
         let secret = proxy_access::secret(&cluster, salt);
         result = result.and(create_once(&cluster, pass, secret, false));
         renew_head(&cluster, pass);
-        let others = [proxy_access::service(&cluster), proxy_access::binding(&cluster)];
-        for object in others.into_iter().chain(routes(&cluster)) {
+        for object in [proxy_access::service(&cluster), proxy_access::binding(&cluster)] {
             // Without a way to its dashboard a cluster works, so it is made in any case.
             let _ = apply(&cluster, pass, &object);
         }
-    } else if settings.has_ingress() {
-        for ingress in ingresses(&cluster) {
-            let _ = apply(&cluster, pass, &ingress);
-        }
+    }
+    for way in ways(&cluster) {
+        expose(&cluster, pass, &way);
     }
     result
+}
+
+/// Makes a way from outside, unless an object that is not of the cluster has its name: a forced apply would take that over.
+fn expose(cluster: &SecuredCluster<'_>, pass: &mut Pass<'_>, way: &Value) {
+    let (kind, name) = (text(&way["kind"]), name(way));
+    if cluster.child(kind, name).is_some_and(|present| !cluster.owns(present)) {
+        let message = format!("{kind} {name} already exists and is not owned by this RayCluster");
+        // Without a requeue: the next resync finds the name free.
+        pass.warning("FailedToSecureRayCluster", message);
+        return;
+    }
+    // As above: a cluster works without.
+    let _ = apply(cluster, pass, way);
 }
 
 fn apply(cluster: &SecuredCluster<'_>, pass: &mut Pass<'_>, wanted: &Value) -> Result<(), String> {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{config::SecuritySettings, object_names::ObjectNames};
 use crate::{
-    json::{name, text},
+    json::{items, name, text},
     names,
 };
 
@@ -28,6 +28,12 @@ impl<'a> SecuredCluster<'a> {
     /// The child of this kind and name.
     pub(super) fn child(&self, kind: &str, wanted: &str) -> Option<&'a Value> {
         self.children.iter().copied().find(|child| child["kind"] == kind && name(child) == wanted)
+    }
+
+    /// Whether the cluster is an owner of an object. One of CodeFlare has it as an owner, too.
+    pub(super) fn owns(&self, object: &Value) -> bool {
+        let uid = &self.cluster["metadata"]["uid"];
+        items(&object["metadata"]["ownerReferences"]).iter().any(|owner| owner["uid"] == *uid)
     }
 
     pub(super) fn is_suspended(&self) -> bool {

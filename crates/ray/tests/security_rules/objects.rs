@@ -1,6 +1,8 @@
 //! Objects of clusters on a plain Kubernetes.
 
+use jiff::Timestamp;
 use ray::{
+    PassInputs, cluster,
     security::ClusterPlatform,
     step::{RayAnswer, RayRefusal, RayStep},
 };
@@ -107,4 +109,55 @@ fn a_policy_that_is_refused_keeps_pods_back() {
         _ => None,
     });
     assert_eq!(message.as_deref(), Some("cannot write NetworkPolicy c-head: no right"));
+}
+
+#[test]
+fn an_ingress_that_is_not_of_the_cluster_stays_as_it_is() {
+    let settings = settings(false, false, ClusterPlatform::Kubernetes);
+    let ingress = |owners: Value| {
+        json!({
+            "apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "spec": {},
+            "metadata": {"name": "ray-dashboard-c", "namespace": "ns", "ownerReferences": owners},
+        })
+    };
+    let of_user = ingress(json!([]));
+    let steps = decide(&old_cluster(), std::slice::from_ref(&of_user), &[], &settings);
+    let others = ["NetworkPolicy/c-head", "NetworkPolicy/c-workers", "Ingress/rayclient-c"];
+    assert_eq!(applied(&steps), others);
+    // CodeFlare's objects have the cluster as an owner, and lack the label.
+    let of_code_flare = ingress(json!([{"kind": "RayCluster", "name": "c", "uid": "u"}]));
+    let steps = decide(&old_cluster(), &[of_code_flare], &[], &settings);
+    assert!(applied(&steps).contains(&"Ingress/ray-dashboard-c".to_owned()), "adopted");
+
+    let refused = RayAnswer::Refused(RayRefusal { code: 403, message: "no right".to_owned() });
+    let steps = decide(&old_cluster(), &[of_user], &vec![refused; 9], &settings);
+    let says = |step: &RayStep| match step {
+        RayStep::Event(event) => {
+            event.warning
+                && event.message
+                    == "Ingress ray-dashboard-c already exists and is not owned by this RayCluster"
+        }
+        _ => false,
+    };
+    assert!(steps.iter().any(says), "{steps:?}");
+}
+
+/// Without its label no watch shows an object of a user.
+#[test]
+fn ways_from_outside_are_looked_up_by_name() {
+    let ways = |cluster: &Value, oauth, platform| -> Vec<String> {
+        let inputs = PassInputs { now: Timestamp::UNIX_EPOCH, seed: [1; 32] };
+        let settings = settings(oauth, false, platform);
+        let targets = cluster::named_objects(cluster, &inputs, &settings);
+        targets.into_iter().map(|it| format!("{}/{}", it.kind, it.name)).collect()
+    };
+    let cluster = old_cluster();
+    let ingresses = ways(&cluster, false, ClusterPlatform::Kubernetes);
+    assert_eq!(ingresses, ["Ingress/ray-dashboard-c", "Ingress/rayclient-c"]);
+    let routes = ways(&cluster, true, ClusterPlatform::OpenShift);
+    assert_eq!(routes, ["Route/ray-dashboard-c", "Route/rayclient-c"]);
+    assert!(ways(&cluster, true, ClusterPlatform::Kubernetes).is_empty());
+    let mut suspended = cluster;
+    suspended["status"]["state"] = json!("suspended");
+    assert!(ways(&suspended, true, ClusterPlatform::OpenShift).is_empty());
 }
