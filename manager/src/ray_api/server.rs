@@ -11,7 +11,7 @@ use axum::{
 };
 use http::{
     HeaderMap, HeaderValue, StatusCode,
-    header::{CONTENT_TYPE, RETRY_AFTER},
+    header::{CONTENT_TYPE, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS},
     request::Parts,
 };
 use hyper::upgrade::OnUpgrade;
@@ -95,7 +95,9 @@ impl IntoResponse for Refused {
         };
         let mut response = Response::new(Body::from(body));
         *response.status_mut() = code;
-        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+        headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         if let Some(seconds) = retry_after {
             response.headers_mut().insert(RETRY_AFTER, seconds.into());
         }

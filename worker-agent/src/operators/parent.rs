@@ -13,6 +13,7 @@ use ray::{
     PassInputs, names,
     service::ServiceMemory,
     settings::{OperatorSettings, RayGates},
+    step::RayTarget,
 };
 use runtime::watch::{ApiResource, Key};
 use serde_json::Value;
@@ -191,6 +192,27 @@ fn services_of(service: &Value) -> Vec<String> {
     let of_clusters = clusters_of(service).map(|cluster| format!("{cluster}-serve-svc"));
     let own = [format!("{name}-head-svc"), format!("{name}-serve-svc"), given.to_owned()];
     own.into_iter().chain(of_clusters).filter(|name| !name.is_empty()).collect()
+}
+
+/// The Services of a RayService that a user's Service may stand for.
+pub(super) fn named_services(service: &Value) -> Vec<RayTarget> {
+    let is_incremental = service["spec"]["upgradeStrategy"]["type"] == names::INCREMENTAL_UPGRADE;
+    let of_clusters = clusters_of(service).map(|cluster| format!("{cluster}-serve-svc"));
+    let given = text(&service["spec"]["serveService"]["metadata"]["name"]);
+    let name = text(&service["metadata"]["name"]);
+    let is_wanted = |target: &str| {
+        // Each name that has no Service costs a read per pass.
+        (is_incremental || !of_clusters.iter().any(|one| one == target))
+            && (given.is_empty() || target != format!("{name}-serve-svc"))
+    };
+    let wanted = services_of(service).into_iter().filter(|target| is_wanted(target));
+    let target = |name| RayTarget {
+        api_version: "v1".to_owned(),
+        kind: "Service".to_owned(),
+        name,
+        uid: String::new(),
+    };
+    wanted.map(target).collect()
 }
 
 /// The zone of the spec, or UTC: the zone of a pod is that of its image. None if it is unknown. Zones are part of the program,

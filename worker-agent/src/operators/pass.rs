@@ -32,7 +32,7 @@ use super::{
     object_cache::{ObjectFamily, ObjectId},
     parent::{AllSettings, ParentId, ParentKind, PassFacts},
     pass_queue::PassOutcome,
-    resources::{CLUSTER_ROLE_BINDING, openshift_kinds, route_kinds},
+    resources::{CLUSTER_ROLE_BINDING, is_watched, openshift_kinds, route_kinds},
     step::{OrderAnswer, PassEnd, PassOrder, PassStep, Refusal},
     unwatched::{UnwatchedObject, unwatched_objects},
 };
@@ -219,12 +219,13 @@ impl OperatorPass {
             && let ObjectRead::There(object) = self.read(&target).await?
         {
             let object = Arc::new(object);
-            // One that the next pass finds by its name is read then: no watch would change or remove it here.
-            if self.id.kind.reads(&self.parent, &object) {
+            let is_own = is_own(&self.parent, &object);
+            // Those of others without a watched label are read by name in each pass: no watch would change or remove them here.
+            if self.id.kind.reads(&self.parent, &object) && (is_own || is_watched(&object)) {
                 self.keep(sent, &object);
             }
             // The object of an earlier pass that had no answer.
-            if is_own(&self.parent, &object) {
+            if is_own {
                 return Ok(OrderAnswer::Done(object));
             }
         }

@@ -2,6 +2,9 @@
 
 use kube::core::GroupVersionKind;
 use runtime::watch::ApiResource;
+use serde_json::Value;
+
+use super::parent::ParentKind;
 
 /// A kind of objects that is watched where a label says that an operator made them.
 pub(super) struct WatchedChild {
@@ -39,6 +42,15 @@ pub(super) fn watched_children() -> Vec<WatchedChild> {
         child("networking.k8s.io", "v1", "Ingress", "ingresses", OF_CLUSTER),
         child("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies", OF_CLUSTER),
     ]
+}
+
+/// Whether a watch shows an object.
+pub(super) fn is_watched(object: &Value) -> bool {
+    let labels = &object["metadata"]["labels"];
+    ParentKind::ALL.iter().any(|kind| object["kind"] == kind.name())
+        || watched_children()
+            .iter()
+            .any(|child| object["kind"] == child.resource.kind && !labels[child.selector].is_null())
 }
 
 /// Kinds that secure RayClusters on OpenShift. The second one has no namespace.

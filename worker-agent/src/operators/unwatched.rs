@@ -7,7 +7,7 @@ use ray::{PassInputs, names, settings::OperatorSettings, step::RayTarget};
 use runtime::watch::ApiResource;
 use serde_json::Value;
 
-use super::resources::route_kinds;
+use super::{parent::named_services, resources::route_kinds};
 
 /// An object that a pass reads before its decision.
 pub(super) struct UnwatchedObject {
@@ -17,7 +17,7 @@ pub(super) struct UnwatchedObject {
 }
 
 /// Those of an operated object: components of an AppWrapper are of any kind, routes of a RayService bear no label, and an object that a
-/// RayCluster or a RayJob looks up by name may be one of the user.
+/// RayCluster, a RayJob or a RayService looks up by name may be one of the user.
 pub(super) fn unwatched_objects(
     parent: &Value,
     children: &[Arc<Value>],
@@ -29,6 +29,7 @@ pub(super) fn unwatched_objects(
     let children: Vec<&Value> = children.iter().map(|child| &**child).collect();
     let named = match parent["kind"].as_str() {
         Some("RayCluster") => ray::cluster::named_objects(parent, inputs, settings),
+        Some("RayService") => named_services(parent),
         Some("RayJob") => ray::job::named_objects(parent, &children),
         _ => Vec::new(),
     };

@@ -4,9 +4,10 @@ use serde_json::{Value, json};
 
 use super::{
     run::SimulatedRun,
-    specs::{cluster_with, job_with},
+    specs::{cluster_with, job_with, service_with},
     world::SharedWorld,
 };
+use crate::operators::object_cache::ObjectId;
 
 /// Runs an object beside an object of its user.
 async fn run_beside(parent: Value, other: Value) -> SimulatedRun {
@@ -118,4 +119,20 @@ async fn a_foreign_service_holds_up_no_ray_job_and_is_named() {
     let run = run_beside(job_with("HTTPMode", &json!({})), service).await;
     assert!(has_event(&run, "FailedToCreateService"));
     assert_eq!(run.world.lock().parent()["status"]["jobDeploymentStatus"], "Complete");
+}
+
+/// No watch tells the agent that the Service of the user is gone.
+#[tokio::test(start_paused = true)]
+async fn a_ray_service_gets_its_service_once_that_of_the_user_is_gone() {
+    for name in ["s-head-svc", "s-serve-svc"] {
+        let service = of_user("v1", "Service", name);
+        let id = ObjectId::of(&service);
+        let mut run = run_beside(service_with(&json!({})), service).await;
+        assert!(run.world.lock().api.objects[&id]["metadata"]["ownerReferences"].is_null());
+        run.world.lock().api.delete(&id);
+        run.run_for(600).await;
+        let world = run.world.lock();
+        let made = world.api.objects.get(&id).unwrap_or(&Value::Null);
+        assert_eq!(made["metadata"]["ownerReferences"][0]["name"], "s", "{name} {made}");
+    }
 }
