@@ -55,8 +55,8 @@ impl ObservedJob<'_> {
             (self.labelled::<NetworkPolicy>().await?, self.labelled::<Secret>().await?);
         let ingresses = self.labelled::<Ingress>().await?;
         let name = self.name;
-        expect_owned(&policies, cluster, &[format!("{name}-head"), format!("{name}-workers")])?;
-        expect_owned(&authority, cluster, &[format!("{name}-ca-secret")])?;
+        expect_owned(&policies, cluster, &[format!("{name}-head-"), format!("{name}-workers-")])?;
+        expect_owned(&authority, cluster, &[format!("{name}-ca-secret-")])?;
         let expected = [format!("ray-dashboard-{name}"), format!("rayclient-{name}")];
         expect_owned(&ingresses, cluster, &expected)?;
         let pods = self.labelled::<Pod>().await?;
@@ -94,15 +94,16 @@ impl ObservedJob<'_> {
     }
 }
 
-/// Objects have these names, each with a hash behind it, and one owner, which is the RayCluster.
+/// Objects have these names, with a hash behind each one that ends with a dash, and one owner, which is the RayCluster.
 fn expect_owned(objects: &[ObjectMeta], cluster: &str, expected: &[String]) -> Result<()> {
-    let bare = |object: &ObjectMeta| {
-        let (bare, _) = object.name.as_deref()?.rsplit_once('-')?;
-        Some(bare.to_owned())
+    let mut names: Vec<&str> = objects.iter().filter_map(|object| object.name.as_deref()).collect();
+    names.sort_unstable();
+    let has_name = |(name, expected): (&&str, &String)| match expected.strip_suffix('-') {
+        Some(bare) => name.rsplit_once('-').is_some_and(|(before, _)| before == bare),
+        None => name == expected,
     };
-    let mut names: Vec<String> = objects.iter().filter_map(bare).collect();
-    names.sort();
-    ensure!(names == expected && objects.len() == expected.len(), "{names:?}, not {expected:?}");
+    let all = names.iter().zip(expected).all(has_name) && names.len() == expected.len();
+    ensure!(all, "{names:?}, not {expected:?}");
     for object in objects {
         let owners: Vec<&str> =
             object.owner_references.iter().flatten().map(|owner| &*owner.uid).collect();
