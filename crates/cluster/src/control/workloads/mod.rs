@@ -202,6 +202,10 @@ impl Workloads {
         affected: &AffectedWorkloads,
         among: impl Fn(&TrackedWorkload) -> bool,
     ) -> Vec<WorkloadChange> {
+        // Most changes of queues: no Workload is looked at.
+        if *affected == AffectedWorkloads::None {
+            return Vec::new();
+        }
         let records = self.records.iter().filter(|(_, record)| among(record));
         let concerned = records.filter(|(key, record)| concerns(affected, key, record.object()));
         concerned.map(|(key, record)| WorkloadChange::reentered(key, record)).collect()
