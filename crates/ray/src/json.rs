@@ -7,6 +7,15 @@ pub(crate) use crds::json::{
 };
 use serde_json::{Map, Value};
 
+use crate::names;
+
+/// Whether another controller runs a RayJob or RayService; under MultiKueue that is one of a worker cluster.
+#[must_use]
+pub fn is_run_elsewhere(object: &Value) -> bool {
+    let managed_by = text(&object["spec"]["managedBy"]);
+    !managed_by.is_empty() && managed_by != names::BUILT_IN_CONTROLLER
+}
+
 /// A map of texts; what is no text is left out.
 pub(crate) fn texts(value: &Value) -> BTreeMap<String, String> {
     let entries = value.as_object().into_iter().flatten();

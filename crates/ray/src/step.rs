@@ -117,6 +117,13 @@ impl RayStep {
 }
 
 impl RayTarget {
+    /// An object that is not known by its uid.
+    #[must_use]
+    pub fn named(api_version: &str, kind: &str, name: impl Into<String>) -> Self {
+        let (api_version, kind) = (api_version.to_owned(), kind.to_owned());
+        Self { api_version, kind, name: name.into(), uid: String::new() }
+    }
+
     /// The object as the target of a write.
     #[must_use]
     pub fn of(object: &Value) -> Self {

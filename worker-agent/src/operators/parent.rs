@@ -10,7 +10,7 @@ use appwrapper::{WrapperFacts, settings::WrapperSettings};
 use crds::json::{label, text};
 use jiff::tz::TimeZone;
 use ray::{
-    PassInputs, names,
+    PassInputs, is_run_elsewhere, names,
     service::ServiceMemory,
     settings::{OperatorSettings, RayGates},
     step::RayTarget,
@@ -78,7 +78,7 @@ impl ParentKind {
         }
     }
 
-    fn parse(name: &str) -> Option<Self> {
+    pub(super) fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
@@ -196,23 +196,20 @@ fn services_of(service: &Value) -> Vec<String> {
 
 /// The Services of a RayService that a user's Service may stand for.
 pub(super) fn named_services(service: &Value) -> Vec<RayTarget> {
+    if is_run_elsewhere(service) {
+        return Vec::new();
+    }
     let is_incremental = service["spec"]["upgradeStrategy"]["type"] == names::INCREMENTAL_UPGRADE;
-    let of_clusters = clusters_of(service).map(|cluster| format!("{cluster}-serve-svc"));
-    let given = text(&service["spec"]["serveService"]["metadata"]["name"]);
     let name = text(&service["metadata"]["name"]);
-    let is_wanted = |target: &str| {
-        // Each name that has no Service costs a read per pass.
-        (is_incremental || !of_clusters.iter().any(|one| one == target))
-            && (given.is_empty() || target != format!("{name}-serve-svc"))
+    let serve = match text(&service["spec"]["serveService"]["metadata"]["name"]) {
+        "" => format!("{name}-serve-svc"),
+        given => given.to_owned(),
     };
-    let wanted = services_of(service).into_iter().filter(|target| is_wanted(target));
-    let target = |name| RayTarget {
-        api_version: "v1".to_owned(),
-        kind: "Service".to_owned(),
-        name,
-        uid: String::new(),
-    };
-    wanted.map(target).collect()
+    // Each name that has no Service costs a read per pass.
+    let clusters = clusters_of(service).into_iter().filter(|it| is_incremental && !it.is_empty());
+    let of_clusters = clusters.map(|cluster| format!("{cluster}-serve-svc"));
+    let wanted = [format!("{name}-head-svc"), serve].into_iter().chain(of_clusters);
+    wanted.map(|name| RayTarget::named("v1", "Service", name)).collect()
 }
 
 /// The zone of the spec, or UTC: the zone of a pod is that of its image. None if it is unknown. Zones are part of the program,

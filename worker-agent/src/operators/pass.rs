@@ -293,7 +293,9 @@ impl OperatorPass {
         let is_kind = |kind: &str| object["kind"] == kind;
         let is_read = match self.id.kind {
             ParentKind::RayService => route_kinds().iter().any(|route| is_kind(&route.kind)),
-            ParentKind::AppWrapper => !ParentKind::ALL.iter().any(|kind| is_kind(kind.name())),
+            ParentKind::AppWrapper => {
+                ParentKind::parse(object["kind"].as_str().unwrap_or_default()).is_none()
+            }
             ParentKind::RayCluster | ParentKind::RayJob | ParentKind::RayCronJob => false,
         };
         if !is_read {

@@ -47,7 +47,7 @@ pub(super) fn watched_children() -> Vec<WatchedChild> {
 /// Whether a watch shows an object.
 pub(super) fn is_watched(object: &Value) -> bool {
     let labels = &object["metadata"]["labels"];
-    ParentKind::ALL.iter().any(|kind| object["kind"] == kind.name())
+    ParentKind::parse(object["kind"].as_str().unwrap_or_default()).is_some()
         || watched_children()
             .iter()
             .any(|child| object["kind"] == child.resource.kind && !labels[child.selector].is_null())

@@ -71,9 +71,8 @@ fn routes(parent: &Value) -> impl Iterator<Item = UnwatchedObject> {
     let kinds = route_kinds().into_iter().zip(["gateway", "httproute"]);
     let object = move |(resource, end): (ApiResource, &str)| {
         let ApiResource { api_version, kind, .. } = resource;
-        let name = format!("{name}-{end}");
         // The status of a RayService does not name them.
-        let target = RayTarget { api_version, kind, name, uid: String::new() };
+        let target = RayTarget::named(&api_version, &kind, format!("{name}-{end}"));
         UnwatchedObject { target, is_made: false }
     };
     kinds.filter(move |_| is_incremental).map(object)

@@ -324,10 +324,13 @@ fn headless_service(context: &ClusterContext<'_>, name: &str) -> Value {
 
 /// The Service for Serve applications, if the annotation asks for it.
 pub(crate) fn serve_service_target(context: &ClusterContext<'_>) -> Option<RayTarget> {
+    serve_service_name(context).map(|name| RayTarget::named("v1", "Service", name))
+}
+
+fn serve_service_name(context: &ClusterContext<'_>) -> Option<String> {
     let annotation = crate::json::annotation(context.cluster, names::ENABLE_SERVE_SERVICE);
     // At most 63 characters, because the name of a cluster has at most 53.
-    let name = format!("{}-serve-svc", context.name());
-    (annotation == "true").then(|| RayTarget::of(&service(context, &name, &json!({}))))
+    (annotation == "true").then(|| format!("{}-serve-svc", context.name()))
 }
 
 /// Makes the Service for Serve applications.
@@ -337,7 +340,7 @@ fn reconcile_serve_service(
     context: &ClusterContext<'_>,
     pass: &mut Pass<'_>,
 ) -> Result<(), Failure> {
-    let Some(RayTarget { name, .. }) = serve_service_target(context) else { return Ok(()) };
+    let Some(name) = serve_service_name(context) else { return Ok(()) };
     if context.child("Service", &name).is_some() {
         return Ok(());
     }

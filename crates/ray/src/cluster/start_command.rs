@@ -179,13 +179,11 @@ fn quoted(resources: Map<String, Value>) -> String {
 pub(crate) fn start_command(is_head: bool, params: &BTreeMap<String, String>) -> String {
     let mut command = String::from(if is_head { "ray start --head " } else { "ray start " });
     for (name, value) in params {
+        let has_value = WITH_VALUE.contains(&name.as_str());
         match value.to_ascii_lowercase().as_str() {
-            "true" | "false" if WITH_VALUE.contains(&name.as_str()) => {
-                command.push_str(&format!(" --{name}={value} "));
-            }
             // A flag of `ray start` has no value.
-            "true" => command.push_str(&format!(" --{name} ")),
-            "false" => {}
+            "true" if !has_value => command.push_str(&format!(" --{name} ")),
+            "false" if !has_value => {}
             _ => command.push_str(&format!(" --{name}={value} ")),
         }
     }

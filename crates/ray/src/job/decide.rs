@@ -21,7 +21,7 @@ use super::{
 use crate::{
     PassInputs,
     head::{HeadMethod, HeadRequest, job_path},
-    json::{is_terminating, items, name, text},
+    json::{is_run_elsewhere, is_terminating, items, name, text},
     names,
     pass::{OrderOutcome, Pass},
     settings::OperatorSettings,
@@ -44,9 +44,7 @@ pub fn decide(
     inputs: &PassInputs,
     settings: &OperatorSettings,
 ) -> Vec<RayStep> {
-    let managed_by = text(&job["spec"]["managedBy"]);
-    // Another controller runs the job; under MultiKueue that is one of a worker cluster.
-    if !managed_by.is_empty() && managed_by != names::BUILT_IN_CONTROLLER {
+    if is_run_elsewhere(job) {
         return Vec::new();
     }
     let mut pass = Pass::new(answers);

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::context::SubmissionMode;
 use crate::{
-    json::{is_terminating, name, text},
+    json::{is_run_elsewhere, is_terminating, name, text},
     names,
     step::RayTarget,
     v1::RayJobSpec,
@@ -16,27 +16,21 @@ use crate::{
 /// The Job that submits and the Service of the present head, in the phases of a RayJob that look them up.
 #[must_use]
 pub fn named_objects(job: &Value, children: &[&Value]) -> Vec<RayTarget> {
-    let Ok(spec) = from_value::<RayJobSpec>(&job["spec"]) else { return Vec::new() };
-    let managed_by = text(&job["spec"]["managedBy"]);
-    let is_ours = managed_by.is_empty() || managed_by == names::BUILT_IN_CONTROLLER;
-    if is_terminating(job) || !is_ours {
+    let runs = match text(&job["status"]["jobDeploymentStatus"]) {
+        "Initializing" if has_ready_cluster(job, children) => false,
+        "Running" => true,
+        _ => return Vec::new(),
+    };
+    if is_terminating(job) || is_run_elsewhere(job) {
         return Vec::new();
     }
-    let (looks_for_job, looks_for_service) = match text(&job["status"]["jobDeploymentStatus"]) {
-        "Initializing" => (has_ready_cluster(job, children), false),
-        "Running" => (true, spec.cluster_selector.is_empty()),
-        _ => (false, false),
-    };
-    let submits = looks_for_job && SubmissionMode::of(&spec) == SubmissionMode::Job;
-    let submitter = submits.then(|| target("batch/v1", "Job", name(job).to_owned()));
+    let Ok(spec) = from_value::<RayJobSpec>(&job["spec"]) else { return Vec::new() };
+    let submits = SubmissionMode::of(&spec) == SubmissionMode::Job;
+    let submitter = submits.then(|| RayTarget::named("batch/v1", "Job", name(job)));
+    let has_service = runs && spec.cluster_selector.is_empty();
     let service =
-        looks_for_service.then(|| target("v1", "Service", format!("{}-head-svc", name(job))));
+        has_service.then(|| RayTarget::named("v1", "Service", format!("{}-head-svc", name(job))));
     submitter.into_iter().chain(service).collect()
-}
-
-fn target(api_version: &str, kind: &str, name: String) -> RayTarget {
-    let (api_version, kind) = (api_version.to_owned(), kind.to_owned());
-    RayTarget { api_version, kind, name, uid: String::new() }
 }
 
 /// Whether the submitter of a RayJob is what it waits for.

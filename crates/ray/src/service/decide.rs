@@ -29,7 +29,7 @@ use super::{
 };
 use crate::{
     PassInputs,
-    json::{is_terminating, items, name, text},
+    json::{is_run_elsewhere, is_terminating, items, name},
     names,
     pass::{OrderOutcome, Pass},
     settings::OperatorSettings,
@@ -54,9 +54,7 @@ pub fn decide(
     inputs: &PassInputs,
     settings: &OperatorSettings,
 ) -> Vec<RayStep> {
-    let managed_by = text(&service["spec"]["managedBy"]);
-    // Another controller runs the service; under MultiKueue that is one of a worker cluster.
-    if !managed_by.is_empty() && managed_by != names::BUILT_IN_CONTROLLER {
+    if is_run_elsewhere(service) {
         return Vec::new();
     }
     let mut pass = Pass::new(answers);

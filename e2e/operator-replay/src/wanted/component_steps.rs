@@ -24,16 +24,20 @@ fn components(wrapper: &Value) -> impl Iterator<Item = &Value> {
     components.into_iter().flat_map(items)
 }
 
+/// Whether an AppWrapper has a component of one of these kinds.
+pub(super) fn has_component_of(wrapper: &Value, kinds: &[&str]) -> bool {
+    let mut present = components(wrapper).filter_map(|it| it["template"]["kind"].as_str());
+    present.any(|kind| kinds.contains(&kind))
+}
+
 /// Whether an AppWrapper has an AppWrapper as a component.
 pub(super) fn is_nested(wrapper: &Value) -> bool {
-    components(wrapper).any(|it| it["template"]["kind"] == "AppWrapper")
+    has_component_of(wrapper, &["AppWrapper"])
 }
 
 /// Whether an AppWrapper has a component of a kind that exists and is not made here.
 pub(super) fn has_kind_that_is_not_made(wrapper: &Value) -> bool {
-    components(wrapper)
-        .filter_map(|it| it["template"]["kind"].as_str())
-        .any(|kind| NOT_MADE.contains(&kind))
+    has_component_of(wrapper, &NOT_MADE)
 }
 
 /// Whether a component declares fewer pods for a place than its object has there.

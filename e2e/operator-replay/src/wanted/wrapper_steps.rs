@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::ray_steps::items;
+use super::{component_steps::has_component_of, ray_steps::items};
 use crate::verdict::Moment;
 
 /// Kinds without a namespace, of those that a manifest may have.
@@ -19,9 +19,7 @@ const CLUSTER_SCOPED: [&str; 8] = [
 
 /// Whether an AppWrapper has a component of a kind without a namespace.
 pub(super) fn has_cluster_scoped_component(wrapper: &Value) -> bool {
-    let kinds = items(&wrapper["spec"]["components"]).map(|it| &it["template"]["kind"]);
-    wrapper["kind"] == "AppWrapper"
-        && kinds.filter_map(Value::as_str).any(|kind| CLUSTER_SCOPED.contains(&kind))
+    has_component_of(wrapper, &CLUSTER_SCOPED)
 }
 
 /// Whether an AppWrapper failed because the name of a component was taken, and the object that had the name is gone.
