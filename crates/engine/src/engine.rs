@@ -62,8 +62,7 @@ impl Engine {
 
     /// Recomputes what follows from changes of the configuration, as the begin of a cycle does: for a composition that runs no cycles.
     pub fn apply_configuration(&mut self) {
-        self.state.rebuild_topologies();
-        preparation::apply_configuration(&mut self.state);
+        preparation::apply_changes(&mut self.state);
     }
 
     /// Whether a Workload's message may have old numbers, because its refusal was predicted and not evaluated.

@@ -65,9 +65,8 @@ impl Engine {
         if state.workloads.second_passes().is_empty() {
             return Vec::new();
         }
-        state.rebuild_topologies();
         // A second pass precedes the cycle, which would otherwise apply these changes first.
-        preparation::apply_configuration(state);
+        preparation::apply_changes(state);
         let ready = ready(&mut state.workloads, now);
         let mut taken = WorkloadIds::new();
         let mut passes = Vec::with_capacity(ready.len());

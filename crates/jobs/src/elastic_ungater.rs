@@ -6,11 +6,7 @@
 use std::collections::BTreeMap;
 
 use crds::{
-    meta::is_true,
-    names::{
-        annotations::{ELASTIC_JOB, WORKLOAD_SLICE_NAME, WORKLOAD_SLICE_REPLACEMENT_FOR},
-        conditions::ADMITTED,
-    },
+    names::annotations::{ELASTIC_JOB, WORKLOAD_SLICE_NAME, WORKLOAD_SLICE_REPLACEMENT_FOR},
     v1beta2::Workload,
 };
 
@@ -84,7 +80,7 @@ fn granted(slice: &Workload) -> BTreeMap<&str, i32> {
 }
 
 fn is_admitted(slice: &Workload) -> bool {
-    let admitted = is_true(&slice.status.conditions, ADMITTED);
+    let admitted = slice.is_admitted();
     admitted && !slice.is_finished() && !slice.is_evicted()
 }
 
@@ -98,7 +94,7 @@ fn replaces(slice: &Workload, old: &Workload) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crds::names::conditions::{EVICTED, FINISHED};
+    use crds::names::conditions::{ADMITTED, EVICTED, FINISHED};
     use serde_json::{Value, json};
 
     use super::*;

@@ -4,8 +4,6 @@
 //! selectors, labels, volumes and priority are not compared.
 
 use crds::{
-    meta::is_true,
-    names::conditions::ADMITTED,
     pod::{Container, PodSpec, PodTemplate, SharedResources},
     v1beta2::{PodSet, Workload},
 };
@@ -66,7 +64,7 @@ struct ComparedFields {
 impl ComparedFields {
     /// Tolerations are not compared once the Workload is admitted (docs/reference/kueue.md §7.4).
     fn of(workload: &Workload) -> Self {
-        let admitted = is_true(&workload.status.conditions, ADMITTED);
+        let admitted = workload.is_admitted();
         Self { counts: true, as_written: false, tolerations: !admitted }
     }
 }

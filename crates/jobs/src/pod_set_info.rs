@@ -129,7 +129,7 @@ impl PodSetInfo {
             PodSet { name: self.name.clone(), count: Some(self.count), ..PodSet::default() };
         let hosts = if other.hosts.is_empty() { &self.hosts } else { &other.hosts }.clone();
         for info in [&*self, other] {
-            info.on_at_most(0).merge_into(&mut set.template, false)?;
+            info.merge_fields(&mut set.template, false)?;
         }
         *self = Self { hosts, affinity: None, ..Self::of(&set) };
         Ok(())
@@ -137,17 +137,39 @@ impl PodSetInfo {
 
     /// Merges the info into a template. For an elastic job, slice annotations are overwritten.
     pub fn merge_into(&self, template: &mut PodTemplate, elastic: bool) -> Result<(), StartError> {
+        let spec = self.merge_fields(template, elastic)?;
+        match &*self.hosts {
+            [] => {}
+            // Every kind of job carries a node selector.
+            [host] => {
+                let selector = [(HOSTNAME.to_owned(), host.clone())].into();
+                merge_map("nodeSelector", &mut spec.node_selector, &selector, &[])?;
+            }
+            hosts => node_affinity::require_hosts(spec, hosts),
+        }
+        Ok(())
+    }
+
+    /// Merges everything but the hosts. Returns the spec of the template.
+    fn merge_fields<'a>(
+        &self,
+        template: &'a mut PodTemplate,
+        elastic: bool,
+    ) -> Result<&'a mut PodSpec, StartError> {
         // Without additions no empty metadata is made: it would differ from the template of the
         // job.
         if !self.labels.is_empty() || !self.annotations.is_empty() {
             let metadata = template.metadata.get_or_insert_default();
             let (queues, overwritten): (&[&str], &[&str]) =
                 if elastic { (&QUEUES, &OF_SLICES) } else { (&[], &[]) };
-            let annotations = &mut metadata.annotations;
-            merge_map("annotations", annotations, &self.annotations, overwritten)?;
+            // The annotations are shared until they are changed.
+            if !self.annotations.is_empty() {
+                let annotations = &mut metadata.annotations;
+                merge_map("annotations", annotations, &self.annotations, overwritten)?;
+            }
             merge_map("labels", &mut metadata.labels, &self.labels, queues)?;
         }
-        let spec = template.spec.get_or_insert_default();
+        let spec: &mut PodSpec = template.spec.get_or_insert_default();
         merge_map("nodeSelector", &mut spec.node_selector, &self.node_selector, &[])?;
         for toleration in &self.tolerations {
             if !spec.tolerations.iter().any(|known| tolerate_the_same(known, toleration)) {
@@ -161,16 +183,7 @@ impl PodSetInfo {
             }
         }
         set_gates(spec, &gates);
-        match &*self.hosts {
-            [] => {}
-            // Every kind of job carries a node selector.
-            [host] => {
-                let selector = [(HOSTNAME.to_owned(), host.clone())].into();
-                merge_map("nodeSelector", &mut spec.node_selector, &selector, &[])?;
-            }
-            hosts => node_affinity::require_hosts(spec, hosts),
-        }
-        Ok(())
+        Ok(spec)
     }
 
     /// Restores a template to the info, except labels for which `keeps` is true. Returns whether it changed.

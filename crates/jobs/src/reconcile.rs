@@ -13,13 +13,8 @@ mod workload_keys;
 mod workload_match;
 
 use crds::{
-    meta::{find, is_deleting, is_true, label},
-    names::{
-        RESOURCE_IN_USE_FINALIZER,
-        conditions::{ADMITTED, EVICTED},
-        labels::MULTI_KUEUE_ORIGIN,
-        reasons,
-    },
+    meta::{find, is_deleting, label},
+    names::{RESOURCE_IN_USE_FINALIZER, conditions::EVICTED, labels::MULTI_KUEUE_ORIGIN, reasons},
     v1beta2::Workload,
 };
 
@@ -197,16 +192,13 @@ fn without_prebuilt_workload<J: GenericJob + Clone>(
     context: ReconcileContext<'_>,
 ) -> Vec<ReconcileStep<J>> {
     let unfinished = others.iter().filter(|other| !other.is_finished());
-    let out_of_sync = unfinished.flat_map(|other| {
-        let message = "The prebuilt workload is out of sync with its user job".to_owned();
-        let reason = reasons::OUT_OF_SYNC;
-        let finish = WorkloadStep::Finish { reason, message }.of(other);
+    let finished = unfinished.flat_map(|other| {
         // The Workload is the job's before it is compared with it.
-        workload_keys::take_ownership(other).into_iter().chain([finish])
+        workload_keys::take_ownership(other).into_iter().chain([out_of_sync(other)])
     });
     let runs = job.finished().is_none() && !job.is_suspended();
     let stop = stop(job, None, StopReason::NoMatchingWorkload, context).filter(|_| runs);
-    out_of_sync.chain(stop).collect()
+    finished.chain(stop).collect()
 }
 
 /// Stops a job that runs without a matching Workload, and deletes the others.
@@ -250,9 +242,9 @@ fn with_workload<J: GenericJob + Clone>(
     steps.extend(update_reclaimable_pods(job, workload, context.gates));
     if workload.is_evicted() {
         steps.extend(stop_or_release(job, workload, context));
-    } else if job.is_suspended() || (is_admitted(workload) && job.may_restart()) {
+    } else if job.is_suspended() || (workload.is_admitted() && job.may_restart()) {
         steps.extend(start_or_move_to_queue(job, workload, context));
-    } else if !is_admitted(workload) {
+    } else if !workload.is_admitted() {
         // Reserved quota alone lets no job run (docs/reference/kueue.md §7.3 row 8).
         steps.extend(stop(job, Some(workload), StopReason::NotAdmitted, context));
     }
@@ -275,7 +267,7 @@ fn start_or_move_to_queue<J: GenericJob + Clone>(
     workload: &Workload,
     context: ReconcileContext<'_>,
 ) -> Option<ReconcileStep<J>> {
-    if is_admitted(workload) {
+    if workload.is_admitted() {
         // A gated pod has no field that names another controller: a start would run it here beside its copy.
         let runs_elsewhere = job.stays_gated_when_dispatched() && is_dispatched(workload);
         return if runs_elsewhere { None } else { start(job, workload, context) };
@@ -404,12 +396,14 @@ pub(crate) fn finish<J>(workload: &Workload, outcome: &JobOutcome) -> Vec<Reconc
     vec![WorkloadStep::Finish { reason, message }.of(workload)]
 }
 
+/// Finishes a prebuilt Workload that differs from its job.
+pub(crate) fn out_of_sync<J>(workload: &Workload) -> ReconcileStep<J> {
+    let message = "The prebuilt workload is out of sync with its user job".to_owned();
+    WorkloadStep::Finish { reason: reasons::OUT_OF_SYNC, message }.of(workload)
+}
+
 pub(crate) fn remove_finalizer<J>(workload: &Workload) -> Option<ReconcileStep<J>> {
     let mut finalizers = workload.metadata.finalizers.iter().flatten();
     let has_finalizer = finalizers.any(|finalizer| finalizer == RESOURCE_IN_USE_FINALIZER);
     has_finalizer.then(|| WorkloadStep::RemoveFinalizer.of(workload))
-}
-
-fn is_admitted(workload: &Workload) -> bool {
-    is_true(&workload.status.conditions, ADMITTED)
 }

@@ -13,7 +13,6 @@ use crds::{
     meta::{find, is_true},
     names::{
         check_states::{PENDING, READY, REJECTED, RETRY},
-        conditions::ADMITTED,
         provisioning::{ACCEPTED, BOOKING_EXPIRED, CAPACITY_REVOKED, FAILED, PROVISIONED},
     },
     v1beta2::{
@@ -110,7 +109,7 @@ pub fn next_state(
     config: &ProvisioningRequestConfigSpec,
 ) -> CheckUpdate {
     let conditions = &attempt.request.status.conditions;
-    let admitted = is_true(&workload.status.conditions, ADMITTED);
+    let admitted = workload.is_admitted();
     let message = |condition| find(conditions, condition).map_or("", |one| one.message.as_str());
     let is = |condition| is_true(conditions, condition);
     if is(FAILED) {

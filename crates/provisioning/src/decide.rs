@@ -13,7 +13,6 @@ use crds::{
     meta::{is_deleting, is_true},
     names::{
         check_states::{PENDING, READY},
-        conditions::ADMITTED,
         provisioning::{BOOKING_EXPIRED, CHECK_INACTIVE, FAILED, NO_REQUEST_NEEDED},
     },
     v1beta2::{AdmissionCheckState, ProvisioningRequestConfigSpec, Workload},
@@ -223,7 +222,7 @@ fn of_check<'a>(
 /// Whether another attempt follows a request, once its check is Pending again.
 fn is_over_before_admission(request: &ProvisioningRequest, workload: &Workload) -> bool {
     let is = |condition| is_true(&request.status.conditions, condition);
-    is(FAILED) || (is(BOOKING_EXPIRED) && !is_true(&workload.status.conditions, ADMITTED))
+    is(FAILED) || (is(BOOKING_EXPIRED) && !workload.is_admitted())
 }
 
 /// The next step towards a request of this name; `None` while one of its objects is about to go.

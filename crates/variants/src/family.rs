@@ -2,10 +2,7 @@
 
 use crds::{
     meta::is_true,
-    names::{
-        annotations::ALLOWED_RESOURCE_FLAVORS,
-        conditions::{ADMITTED, WAITING_FOR_REPLACEMENT_PODS},
-    },
+    names::{annotations::ALLOWED_RESOURCE_FLAVORS, conditions::WAITING_FOR_REPLACEMENT_PODS},
     v1beta2::{ConcurrentAdmissionPolicy, Workload},
 };
 
@@ -113,7 +110,7 @@ fn admitted_flavor(workload: &Workload) -> Option<&str> {
 /// Whether it is admitted, with quota that it is not about to lose.
 #[must_use]
 pub fn is_admitted(workload: &Workload) -> bool {
-    let admitted = is_true(&workload.status.conditions, ADMITTED);
+    let admitted = workload.is_admitted();
     admitted
         && workload.has_quota_reservation()
         && !workload.is_evicted()

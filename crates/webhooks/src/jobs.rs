@@ -18,6 +18,7 @@ use std::sync::Arc;
 
 use axum::{Json, Router, extract::State, routing::post};
 use crds::{
+    json::is_terminating,
     names::MANAGED,
     validation::{Errors, denial},
 };
@@ -122,7 +123,7 @@ async fn decide_defaults(
     webhooks: &JobWebhooks,
 ) -> AdmissionResponse {
     // Its owner may be gone already, and the garbage collector could not take the finalizers off.
-    if request.operation == Operation::Update && deletion::has_begun(&request.object) {
+    if request.operation == Operation::Update && is_terminating(&request.object) {
         return AdmissionResponse::allowed();
     }
     let job = match decode_job(kind, request.object) {

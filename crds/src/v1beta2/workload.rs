@@ -9,7 +9,7 @@ use crate::{
     kind::kind,
     meta::is_true,
     names::{
-        conditions::{EVICTED, FINISHED, QUOTA_RESERVED},
+        conditions::{ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED},
         labels::CONCURRENT_ADMISSION_PARENT,
     },
     pod::PodTemplate,
@@ -54,6 +54,12 @@ impl Workload {
     #[must_use]
     pub fn has_quota_reservation(&self) -> bool {
         is_true(&self.status.conditions, QUOTA_RESERVED)
+    }
+
+    /// Whether it is admitted, also when it is evicted or finished.
+    #[must_use]
+    pub fn is_admitted(&self) -> bool {
+        is_true(&self.status.conditions, ADMITTED)
     }
 
     /// Whether it is evicted.

@@ -10,6 +10,7 @@ use crds::{
 use e2e::{
     audit_log::forbidden,
     installation::{Installation, InstallationPlan, InstallationPorts, TIMEOUT},
+    waits,
 };
 use harness::{Cluster, LabPlan, RunVerdict, Space, TestLab};
 use jobs::{GenericJob, Job};
@@ -96,8 +97,7 @@ async fn for_kueue(worker: &Cluster, space: &Space) -> Result<()> {
     worker.until(&clones, "second", "is preempted", TIMEOUT, is("Preempted")).await?;
     for name in ["first", "urgent"] {
         worker.until(&clones, name, "is finished", TIMEOUT, is("Finished")).await?;
-        let judgement = space.observer().judge(name, 1, TIMEOUT).await?;
-        ensure!(judgement.verdict == RunVerdict::Once, "{judgement}");
+        waits::ensure_verdict(space.observer(), (name, 1), &[RunVerdict::Once]).await?;
     }
     // The preempted one gets the quota back.
     worker.until(&clones, "second", "is admitted again", TIMEOUT, is("Admitted")).await?;
@@ -126,7 +126,6 @@ async fn for_this_project(
     jobs.create(&PostParams::default(), &job).await?;
     let is_complete = |job: &StoredJob| objects::job_is(job, "Complete");
     hub.until(&jobs, "dispatched", "is complete", 2 * TIMEOUT, is_complete).await?;
-    let judgement = space.observer().judge("dispatched", 2, TIMEOUT).await?;
-    ensure!(judgement.verdict == RunVerdict::Once, "{judgement}");
+    waits::ensure_verdict(space.observer(), ("dispatched", 2), &[RunVerdict::Once]).await?;
     Ok(())
 }

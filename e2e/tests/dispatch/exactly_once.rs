@@ -3,7 +3,7 @@
 
 use anyhow::{Context, Result, ensure};
 use crds::{v1alpha1::DispatchPolicy, v1beta2::Workload};
-use e2e::installation::TIMEOUT;
+use e2e::{installation::TIMEOUT, waits};
 use harness::{Fault, FaultProxy, Run, RunVerdict};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use kube::api::{Patch, PatchParams};
@@ -63,8 +63,8 @@ fn runs_on(workload: &Workload, worker: &str) -> bool {
 
 /// The runs of the Job: the first one on the worker that was cut off, the second one elsewhere.
 async fn both_runs(fixture: &DispatchFixture) -> Result<[Run; 2]> {
-    let judgement = fixture.space.observer().judge("train", 2, TIMEOUT).await?;
-    ensure!(judgement.verdict == RunVerdict::Moved, "{judgement}");
+    let observer = fixture.space.observer();
+    let judgement = waits::ensure_verdict(observer, ("train", 2), &[RunVerdict::Moved]).await?;
     let clusters: Vec<&str> = judgement.runs.iter().map(|run| run.cluster.as_str()).collect();
     ensure!(clusters == ["worker-2", "worker-1"], "{judgement}");
     <[Run; 2]>::try_from(judgement.runs).ok().context("two runs")

@@ -51,8 +51,7 @@ pub(crate) async fn known_room_comes_first_and_then_the_queues(
         let complete =
             async { Ok(hub.until(&jobs, name, "is complete", 2 * TIMEOUT, is_complete).await?) };
         waits::while_pods_end(&installation.workers, (namespace, name), complete).await?;
-        let judgement = space.observer().judge(name, 2, TIMEOUT).await?;
-        ensure!(judgement.verdict == RunVerdict::Once, "{judgement}");
+        waits::ensure_verdict(space.observer(), (name, 2), &[RunVerdict::Once]).await?;
     }
     Ok(())
 }

@@ -65,8 +65,7 @@ async fn queued_work_moves_to_a_worker_that_gets_room() -> Result<()> {
     queues.until_all(&clones, "", "no clone is left", TIMEOUT, none).await?;
     let is_complete = |job: &Job| objects::job_is(job, "Complete");
     hub.until(&jobs, "second", "is complete", 2 * TIMEOUT, is_complete).await?;
-    let judgement = space.observer().judge("second", 2, TIMEOUT).await?;
-    ensure!(judgement.verdict == RunVerdict::Once, "{judgement}");
+    waits::ensure_verdict(space.observer(), ("second", 2), &[RunVerdict::Once]).await?;
     is_reported(hub, namespace, rooms.name()).await
 }
 

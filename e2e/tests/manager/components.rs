@@ -2,15 +2,15 @@
 //! scheduler.
 
 use anyhow::{Context, Result, ensure};
-use crds::{names::labels::JOB_UID, v1beta2::Workload};
+use crds::v1beta2::Workload;
 use e2e::{
     installation::{Installation, InstallationPlan, InstallationPorts, NAMESPACE, TIMEOUT},
-    objects,
+    objects, waits,
 };
-use harness::{Cluster, LabPlan, TestLab};
+use harness::{Cluster, LabPlan, TestLab, make_namespace};
 use k8s_openapi::api::{batch::v1::Job, core::v1::Pod};
 use kube::{
-    Api,
+    Api, ResourceExt,
     api::{Patch, PatchParams, PostParams},
 };
 use serde_json::{Value, json};
@@ -81,15 +81,13 @@ async fn without_a_scheduler_only_reservations_of_others_are_admitted() -> Resul
     let components = "core,jobs,webhooks";
     let _manager = installation.manager_of(installation.ports(), components, &json!({})).await?;
     let cluster = &installation.hub;
-    let namespace =
-        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": UNSCHEDULED}});
-    cluster.apply(&namespace.to_string(), UNSCHEDULED).await?;
+    make_namespace(cluster, UNSCHEDULED).await?;
     objects::queue(cluster, UNSCHEDULED, "4", &[]).await?;
     cluster.add_nodes(&objects::nodes(UNSCHEDULED, 1, "4")).await?;
     let jobs: Api<Job> = cluster.api(UNSCHEDULED);
     create(&jobs, objects::job("waits", 1, "1", 1)).await?;
-    let reserved = create(&jobs, objects::job("reserved", 1, "1", 1)).await?;
-    reserve(cluster, &reserved).await?;
+    create(&jobs, objects::job("reserved", 1, "1", 1)).await?;
+    reserve(cluster, "reserved").await?;
     let complete = |job: &Job| objects::job_is(job, "Complete");
     cluster.until(&jobs, "reserved", "completes", TIMEOUT, complete).await?;
     let waits = jobs.get("waits").await?;
@@ -98,13 +96,10 @@ async fn without_a_scheduler_only_reservations_of_others_are_admitted() -> Resul
 }
 
 /// Writes a reservation for the Workload of a Job, once it is there.
-async fn reserve(cluster: &Cluster, job: &Job) -> Result<()> {
+async fn reserve(cluster: &Cluster, job: &str) -> Result<()> {
     let workloads: Api<Workload> = cluster.api(UNSCHEDULED);
-    let uid = job.metadata.uid.as_deref().context("a uid")?;
-    let (labels, what) = (format!("{JOB_UID}={uid}"), "the Workload of the Job");
-    let made = |all: &[Workload]| !all.is_empty();
-    let found = cluster.until_all(&workloads, &labels, what, TIMEOUT, made).await?;
-    let name = found.first().and_then(|one| one.metadata.name.as_deref()).context("a name")?;
+    let place = (cluster, UNSCHEDULED);
+    let workload = waits::until_workload(place, (job, "is made"), TIMEOUT, |_| true).await?;
     let status = json!({"status": {
         "admission": {"clusterQueue": UNSCHEDULED, "podSetAssignments": [{
             "name": "main", "count": 1, "flavors": {"cpu": UNSCHEDULED}, "resourceUsage": {"cpu": "1"},
@@ -114,7 +109,9 @@ async fn reserve(cluster: &Cluster, job: &Job) -> Result<()> {
             "message": "by hand", "lastTransitionTime": "2026-01-01T00:00:00Z",
         }],
     }});
-    workloads.patch_status(name, &PatchParams::default(), &Patch::Merge(status)).await?;
+    workloads
+        .patch_status(&workload.name_any(), &PatchParams::default(), &Patch::Merge(status))
+        .await?;
     Ok(())
 }
 

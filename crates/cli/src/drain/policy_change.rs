@@ -74,11 +74,6 @@ impl PolicyObject {
         self.spec.get("clusters").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// Whether a drain has made the policy.
-    fn is_made_for_drains(&self) -> bool {
-        is_made_by_sluicectl(&self.policy.metadata)
-    }
-
     /// Whether the policy says what a configuration without a policy gets, apart from clusters.
     fn is_default(&self) -> bool {
         self.spec.iter().all(|(field, value)| match field.as_str() {
@@ -145,7 +140,7 @@ fn creation(
     let existing = policies.iter().find(|one| one.name() == policy);
     let made = match existing {
         // A command that ended early has made it and not named it.
-        Some(existing) if existing.is_made_for_drains() => {
+        Some(existing) if is_made_by_sluicectl(&existing.policy.metadata) => {
             existing.update(with_drain(existing.clusters(), cluster, order))
         }
         Some(_) => return Err(DrainFailure::PolicyNameTaken { config, policy }),
@@ -164,7 +159,7 @@ fn ending(policy: &PolicyObject, configs: &[MultiKueueConfig], cluster: &str) ->
     let Some(update) = policy.update(left.clone()) else {
         return Vec::new();
     };
-    if !(policy.is_made_for_drains() && policy.is_default() && left.is_empty()) {
+    if !(is_made_by_sluicectl(&policy.policy.metadata) && policy.is_default() && left.is_empty()) {
         return vec![update];
     }
     let naming = configs.iter().filter(|config| {

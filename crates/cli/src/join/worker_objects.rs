@@ -74,7 +74,7 @@ fn namespaces(account: &HubAccount, hub: &HubIdentity) -> Vec<Value> {
 /// because an account of the same name may be bound already.
 pub(super) fn ray_api_binding(account: &HubAccount, hub: &HubIdentity) -> Option<Value> {
     let HubAccount { namespace, name } = account;
-    if format!("system:serviceaccount:{namespace}:{name}") == MODEL_USER {
+    if user_of(account) == MODEL_USER {
         return None;
     }
     let api = "rbac.authorization.k8s.io";
@@ -104,6 +104,11 @@ pub(super) fn token_secret_name(account: &HubAccount) -> String {
     format!("{}-token", account.name)
 }
 
+/// The name of the account as a user.
+fn user_of(account: &HubAccount) -> String {
+    format!("system:serviceaccount:{}:{}", account.namespace, account.name)
+}
+
 /// A kind without jobs has a role without rules.
 fn has_content(object: &Value) -> bool {
     !object.is_null()
@@ -129,7 +134,7 @@ fn renamed(mut object: Value, account: &HubAccount, hub: &HubIdentity) -> Value 
     if object["spec"]["policyName"].is_string() {
         rename(&mut object["spec"]["policyName"]);
     }
-    let user = format!("system:serviceaccount:{}:{}", account.namespace, account.name);
+    let user = user_of(account);
     let conditions = object.pointer_mut("/spec/matchConditions").and_then(Value::as_array_mut);
     for condition in conditions.into_iter().flatten() {
         let of_user = condition["expression"].as_str().map(|text| text.replace(MODEL_USER, &user));

@@ -48,7 +48,13 @@ impl Preparation {
     }
 }
 
-/// Recomputes what follows from configuration changes, without a requeue.
+/// Recomputes what follows from configuration changes, without a requeue, and Topologies that changed.
+pub(crate) fn apply_changes(state: &mut State) {
+    state.rebuild_topologies();
+    apply_configuration(state);
+}
+
+/// The same without Topologies.
 pub(crate) fn apply_configuration(state: &mut State) {
     let mut step = Preparation::first(&state.quota);
     while step != Preparation::Requeues {

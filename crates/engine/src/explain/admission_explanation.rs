@@ -5,7 +5,7 @@
 
 use crate::amount::Amount;
 use crate::cycle::alone::Admissibility;
-use crate::cycle::preparation::apply_configuration;
+use crate::cycle::preparation::apply_changes;
 use crate::engine::Engine;
 use crate::explain::change_search::ChangeSearch;
 use crate::explain::explanation::{PendingExplanation, PodSetExplanation, QueueingStatus};
@@ -55,8 +55,7 @@ impl Engine {
         let mut what_if = self.what_if();
         // Changes of the configuration since the last cycle count as well.
         let state = what_if.state_mut();
-        state.rebuild_topologies();
-        apply_configuration(state);
+        apply_changes(state);
         let why = what_if.explain_pending(id).filter(pending)?;
         let queue = why.queue.filter(|_| !why.pod_sets.is_empty() && why.better.is_none());
         let Some(queue) = queue else {

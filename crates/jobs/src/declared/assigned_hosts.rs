@@ -1,6 +1,8 @@
 //! Which of the hosts that a worker's agent has assigned a start binds the pods of a declared job to
 //! (docs/reference/dispatch.md §4).
 
+use crds::meta::annotation;
+
 use super::{DeclaredJob, JobFields, PlacedBy};
 use crate::pod_set_info::PodSetInfo;
 
@@ -8,7 +10,7 @@ impl PlacedBy {
     fn marks(&self, job: &DeclaredJob) -> bool {
         let key = &self.annotation;
         let templates = job.resolved.pod_sets.iter().map(|set| &set.template);
-        job.metadata.annotations.as_ref().is_some_and(|all| all.contains_key(key))
+        annotation(&job.metadata, key).is_some()
             || templates.flat_map(|one| &one.metadata).any(|one| one.annotations.contains_key(key))
             || self.within.iter().flat_map(|at| at.all(&job.object)).any(|all| all[key].is_string())
     }

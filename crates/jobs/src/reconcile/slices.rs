@@ -26,7 +26,7 @@ use crds::{
 
 use super::{
     JobStep, ReconcileContext, ReconcileStep, StopReason, WorkloadStep, finalize_job, finish,
-    is_admitted, is_dispatched, name,
+    is_dispatched, name,
     reclaimable_pods::update_reclaimable_pods,
     refuse_pod_sets, refuse_unresolved, remove_finalizer, start_or_move_to_queue, stop,
     stop_or_release, workload_keys,
@@ -164,7 +164,7 @@ fn with_holder<J: GenericJob + Clone>(
         steps.extend(stop_or_release(job, holder, context));
     } else if job.is_suspended() {
         steps.extend(start_or_move_to_queue(job, holder, context));
-    } else if job.is_managed_elsewhere() && !is_admitted(holder) {
+    } else if job.is_managed_elsewhere() && !holder.is_admitted() {
         // No gate holds the pods of its copy.
         steps.extend(stop(job, Some(holder), StopReason::NotAdmitted, context));
     }
@@ -254,7 +254,7 @@ fn is_unneeded<J: GenericJob>(
 /// size follows later.
 fn follow_time_limit<J: GenericJob>(job: &J, slice: &Workload) -> Option<ReconcileStep<J>> {
     let limit = max_exec_time(job);
-    let is_open = !is_admitted(slice) && !leaves(slice);
+    let is_open = !slice.is_admitted() && !leaves(slice);
     let differs = is_open && slice.spec.maximum_execution_time_seconds != limit;
     differs.then(|| {
         let mut limited = slice.clone();
@@ -301,7 +301,7 @@ fn resize_holder<J: GenericJob>(
     if grows(sets, held) {
         return match job.is_managed_elsewhere() {
             // It is about to stop.
-            true if !is_admitted(holder) => None,
+            true if !holder.is_admitted() => None,
             true if !grows_on_workers(holder) => Some(refuse_growth(holder)),
             _ => {
                 let create = || ReconcileStep::CreateSlice(ReplacedSlice::of(holder));
@@ -412,7 +412,7 @@ impl<'a> Slices<'a> {
 /// Whether a slice has quota and is not admitted, while the one that it replaces is evicted or runs on a worker; or is not admitted
 /// any more, while that one runs on a worker. An eviction ends with the quota of the old slice, or with the admission of the new one.
 fn waits_to_replace(slice: &Workload, open: &[&Workload]) -> bool {
-    let (admitted, evicted) = (is_admitted(slice), slice.is_evicted());
+    let (admitted, evicted) = (slice.is_admitted(), slice.is_evicted());
     let waits_for = |old: &&Workload| {
         let waits =
             if is_dispatched(old) { !admitted || evicted } else { !admitted && old.is_evicted() };

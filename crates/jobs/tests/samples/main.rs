@@ -120,23 +120,21 @@ const WITHOUT_AFFINITY: [&str; 4] = ["AppWrapper", "JobSet", "SparkApplication",
 
 #[test]
 fn assigned_hosts_reach_every_pod_template_and_a_stop_removes_them() {
-    let several = |info: &mut PodSetInfo| info.hosts = vec!["a".to_owned(), "b".to_owned()];
-    starts_and_stops(several, is_limited, |kind| !WITHOUT_AFFINITY.contains(&kind));
+    starts_and_stops(&["a", "b"], is_limited, |kind| !WITHOUT_AFFINITY.contains(&kind));
 }
 
 #[test]
 fn a_single_host_reaches_every_pod_template_and_a_stop_removes_it() {
-    let one = |info: &mut PodSetInfo| info.hosts = vec!["a".to_owned()];
     let selected = |set: &PodSet| {
         let spec = set.template.spec.as_ref().expect("a spec");
         spec.node_selector.get(HOSTNAME).is_some_and(|host| host == "a")
     };
-    starts_and_stops(one, selected, |_| true);
+    starts_and_stops(&["a"], selected, |_| true);
 }
 
 /// Starts a job of each kind with hosts for every pod set, which reach its templates if `carries` says so, and stops it.
 fn starts_and_stops(
-    assign: impl Fn(&mut PodSetInfo),
+    hosts: &[&str],
     has_hosts: impl Fn(&PodSet) -> bool,
     carries: impl Fn(&str) -> bool,
 ) {
@@ -154,9 +152,8 @@ fn starts_and_stops(
         let original: Vec<PodSetInfo> = before.iter().map(PodSetInfo::of).collect();
         let given = before.iter().map(|set| {
             let (name, count) = (set.name.clone(), set.count.unwrap_or(1));
-            let mut info = PodSetInfo { name, count, ..PodSetInfo::default() };
-            assign(&mut info);
-            info
+            let hosts = hosts.iter().map(|host| (*host).to_owned()).collect();
+            PodSetInfo { name, count, hosts, ..PodSetInfo::default() }
         });
         let given: Vec<PodSetInfo> = given.collect();
         job.run_with_pod_sets_info(&given, gates).expect("it starts");

@@ -78,7 +78,8 @@ impl EventCache {
 
     /// Handles one record.
     pub(super) fn handle(&mut self, record: &EventRecord, now: EventTime) -> EventDecision {
-        match self.entries.get_mut(&*series_key(record)).filter(|entry| entry.is_active(now)) {
+        let series = series_key(record);
+        match self.entries.get_mut(&*series).filter(|entry| entry.is_active(now)) {
             Some(entry) => {
                 entry.count = entry.count.saturating_add(1);
                 entry.last = now;
@@ -89,7 +90,7 @@ impl EventCache {
                 }
             }
             None => match self.bucket.take(now.steady) {
-                Ok(()) => self.create(record, now),
+                Ok(()) => self.create(record, series, now),
                 // The text is in no Event yet, so the first record of a series waits.
                 Err(wait) => EventDecision::Wait(wait),
             },
@@ -117,7 +118,12 @@ impl EventCache {
         self.entries.retain(|_, entry| entry.key != *key);
     }
 
-    fn create(&mut self, record: &EventRecord, now: EventTime) -> EventDecision {
+    fn create(
+        &mut self,
+        record: &EventRecord,
+        series: Cow<'_, EventRecord>,
+        now: EventTime,
+    ) -> EventDecision {
         // The time is part of the name of the Event. A wall clock that goes back must not repeat
         // one.
         self.newest = now.wall.as_nanosecond().max(self.newest + 1);
@@ -126,7 +132,7 @@ impl EventCache {
         // Before the insertion, so that the table never exceeds its capacity.
         self.evict(now);
         let entry = EventSeries { key: key.clone(), count: 1, written: 1, last: now };
-        self.entries.insert(series_key(record).into_owned(), entry);
+        self.entries.insert(series.into_owned(), entry);
         EventDecision::Create(key, Box::new(event))
     }
 

@@ -1,12 +1,8 @@
 //! The cluster that runs a Workload, and whether what is there is its copy.
 
 use crds::{
-    meta::{annotation, find, is_true, label},
-    names::{
-        annotations::WORKLOAD_UID,
-        conditions::{ADMITTED, QUOTA_RESERVED},
-        labels::MULTI_KUEUE_ORIGIN,
-    },
+    meta::{annotation, find, label},
+    names::{annotations::WORKLOAD_UID, conditions::QUOTA_RESERVED, labels::MULTI_KUEUE_ORIGIN},
     v1beta2::Workload,
 };
 use jobs::remote_objects;
@@ -38,7 +34,7 @@ pub fn location_of(workload: &Workload) -> Result<WorkloadLocation, PodsRefusal>
         let names = status.nominated_cluster_names.join(", ");
         return waits(format!("it is nominated for {names}, and none has admitted it"));
     }
-    if is_true(&status.conditions, ADMITTED) || workload.is_finished() {
+    if workload.is_admitted() || workload.is_finished() {
         return Ok(WorkloadLocation::Home);
     }
     if workload.has_quota_reservation() {

@@ -224,7 +224,7 @@ impl AgentGrants {
     fn verdict(&self, key: &Key, clone: &Workload, ctx: &Context) -> Option<CopyVerdict> {
         let (stamp, holder) = (stamp_of(&clone.metadata)?, self.holder.as_ref()?);
         let (_, observed_at) = self.observed.get(key).filter(|(known, _)| *known == stamp)?;
-        let admitted = is_true(&clone.status.conditions, ADMITTED);
+        let admitted = clone.is_admitted();
         let copy = LeasedCopy { stamp, admitted, observed_at: *observed_at };
         Some(holder.verdict(origin(clone)?, &copy, engine_time(ctx.now)))
     }

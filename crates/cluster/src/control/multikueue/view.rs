@@ -351,7 +351,7 @@ fn awaits_nodes(clone: &Workload) -> bool {
 
 /// How the stamp of a clone compares with the one that it would get now.
 fn stamp_state(clone: &Workload, present: LeaseStamp) -> StampState {
-    let admitted = is_true(&clone.status.conditions, ADMITTED);
+    let admitted = clone.is_admitted();
     match stamp_of(&clone.metadata) {
         Some(stamp) if stamp.session < present.session => StampState::Ended,
         Some(stamp) if stamp.term < present.term && !admitted => StampState::OfFormerLeader,

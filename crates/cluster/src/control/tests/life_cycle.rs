@@ -2,18 +2,14 @@
 
 use super::cluster::Cluster;
 use super::core::Core;
+use super::without_scheduler::reservation;
 use super::*;
 
 /// Quota that another client or an earlier write gave, with these checks.
 fn reserved(checks: &Value) -> Value {
-    let condition = json!({
-        "type": "QuotaReserved", "status": "True", "reason": "QuotaReserved", "message": "",
-        "lastTransitionTime": "1970-01-01T00:00:00Z",
-    });
-    json!({"status": {
-        "admission": workload()["status"]["admission"], "conditions": [condition],
-        "admissionChecks": checks,
-    }})
+    let mut status = reservation();
+    status["admissionChecks"] = checks.clone();
+    json!({"status": status})
 }
 
 fn checks(names: &[&str]) -> Value {

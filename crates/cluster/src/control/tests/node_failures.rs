@@ -7,7 +7,7 @@ use super::{
     life_cycle::with_gates,
     topologies::{
         assigned, body, member, node, on_node, pod, pods, reduced, required, topology,
-        with_workload,
+        with_workload, without_request,
     },
     *,
 };
@@ -385,18 +385,13 @@ fn a_pod_without_a_pod_set_keeps_its_node_and_is_ended_like_any_other() {
     assert_eq!(ended, ["late"]);
 }
 
-/// A pod that names the Workload without a topology request, as another program may make it from the template.
-fn without_request(mut pod: Value) -> Value {
-    pod["metadata"]["annotations"] = json!({"kueue.x-k8s.io/workload": "train"});
-    pod
-}
-
+/// Another program may make such a pod from the template.
 #[test]
 fn a_pod_without_a_topology_request_keeps_the_node_of_its_workload() {
-    let place = || without_request(on_node("p0", 0, "a1", 80));
-    let mut deleted = without_request(on_node("p0", 0, "a1", 92));
+    let place = || without_request("p0", 0, Some("a1"), 80);
+    let mut deleted = without_request("p0", 0, Some("a1"), 92);
     deleted["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
-    let mut ended = without_request(on_node("p0", 0, "a1", 92));
+    let mut ended = without_request("p0", 0, Some("a1"), 92);
     ended["status"]["phase"] = json!("Succeeded");
     let mut of_another = place();
     of_another["metadata"]["annotations"]["kueue.x-k8s.io/workload"] = json!("other");

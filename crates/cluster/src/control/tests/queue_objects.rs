@@ -7,7 +7,7 @@ use crds::v1beta2::Cohort;
 use super::{cluster::Cluster, measurement::Measurement, *};
 use crate::control::{scheduling::Scheduler, timers::Agenda};
 
-fn cohort() -> ManagerInput {
+pub(super) fn cohort() -> ManagerInput {
     let cohort = json!({
         "metadata": {"name": "team", "resourceVersion": "9"},
         "spec": {"resourceGroups": [{"coveredResources": ["cpu"], "flavors": [
@@ -18,7 +18,7 @@ fn cohort() -> ManagerInput {
 }
 
 /// Bodies of the orders about an object, as purpose and JSON.
-fn bodies(step: &Decisions, subject: &Subject) -> Vec<(&'static str, Value)> {
+pub(super) fn bodies(step: &Decisions, subject: &Subject) -> Vec<(&'static str, Value)> {
     let orders = step.orders.iter().filter(|order| order.ticket.target.subject == *subject);
     let body = |order: &Order| serde_json::from_slice(order.write.request().body()).expect("JSON");
     orders.map(|order| (order.ticket.purpose.name(), body(order))).collect()

@@ -291,7 +291,7 @@ fn a_pod_of_an_earlier_version_keeps_its_node() {
 }
 
 /// A pod of `train` that is gated, with no other sign of a topology request, or is on this node.
-fn without_request(name: &str, index: u32, node: Option<&str>, version: u32) -> Value {
+pub(super) fn without_request(name: &str, index: u32, node: Option<&str>, version: u32) -> Value {
     let mut pod = match node {
         Some(node) => on_node(name, index, node, version),
         None => member(name, index, None, version),

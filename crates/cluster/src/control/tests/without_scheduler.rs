@@ -10,7 +10,7 @@ use super::{
 };
 
 /// What another scheduler writes.
-fn reservation() -> Value {
+pub(super) fn reservation() -> Value {
     let condition = json!({
         "type": "QuotaReserved", "status": "True", "reason": "QuotaReserved", "message": "",
         "lastTransitionTime": "1970-01-01T00:00:00Z",
@@ -20,11 +20,6 @@ fn reservation() -> Value {
 
 fn paused() -> Cluster {
     Cluster::with(settings().without_scheduler())
-}
-
-fn suspended_job() -> ManagerInput {
-    let job = batch_job().decode(json!(job())).expect("a Job decodes");
-    ManagerInput::Job(batch_job(), Change::Apply(Arc::new(job)))
 }
 
 /// The last numbers of the ClusterQueue.
@@ -59,7 +54,7 @@ fn a_reservation_of_another_client_is_admitted() {
 #[test]
 fn the_job_of_an_admitted_workload_starts() {
     let mut cluster = paused();
-    cluster.observe(suspended_job()).settle();
+    cluster.observe(ManagerInput::Job(batch_job(), jobs(vec![json!(job())]))).settle();
     let name = cluster.workloads.keys().next().expect("a Workload of the Job").clone();
     cluster.workload(&name, 2, &json!({"status": reservation()}));
     let step = cluster.control.decide(cluster.now);
@@ -152,22 +147,14 @@ fn the_share_of_a_queue_counts_what_it_borrows() {
     let mut settings = settings().without_scheduler();
     settings.core.scheduler.engine.fair_sharing = Some(vec![]);
     let mut cluster = Cluster::with(settings);
-    let quota = json!([{"coveredResources": ["cpu"], "flavors": [
-        {"name": "default", "resources": [{"name": "cpu", "nominalQuota": "2"}]},
-    ]}]);
-    let team = json!({
-        "metadata": {"name": "team", "resourceVersion": "9"}, "spec": {"resourceGroups": quota},
-    });
-    cluster.observe(ManagerInput::Cohort(Change::Apply(shared(team))));
-    cluster.queue(&json!({"cohortName": "team"}));
+    cluster.observe(queue_objects::cohort()).queue(&json!({"cohortName": "team"}));
     let mut status = reservation();
     status["admission"]["podSetAssignments"][0]["resourceUsage"]["cpu"] = json!("9");
     status["admission"]["podSetAssignments"][0]["count"] = json!(9);
     cluster.workload("a", 9, &json!({"status": status}));
     let decisions = cluster.control.decide(cluster.now);
-    let of_queue = |order: &&Order| order.ticket.target.subject == Subject::ClusterQueue;
-    let order = decisions.orders.iter().find(of_queue).expect("a write of the queue");
-    let body: Value = serde_json::from_slice(order.write.request().body()).expect("JSON");
+    let bodies = queue_objects::bodies(&decisions, &Subject::ClusterQueue);
+    let (_, body) = bodies.first().expect("a write of the queue");
     // One of ten cpus.
     assert_eq!(body["status"]["fairSharing"]["weightedShare"], json!(100));
 }

@@ -120,7 +120,7 @@ impl Reduced for WatchedPod {
 impl ForeignPod {
     /// `None` for a pod that is not bound.
     fn of(pod: &Pod) -> Option<Self> {
-        let stays = pod.metadata.deletion_timestamp.is_none();
+        let stays = !pod.is_deleting();
         let runs_for = named_workload(&pod.metadata).filter(|_| stays);
         Some(Self { usage: PodUsage::of(pod)?, runs_for })
     }

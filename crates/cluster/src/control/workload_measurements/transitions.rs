@@ -130,7 +130,7 @@ impl WorkloadTransition<'_> {
         let status = &self.after.status;
         let past = status.accumulated_past_execution_time_seconds.unwrap_or_default();
         let past = Duration::from_secs(u64::try_from(past).unwrap_or_default());
-        let admitted = is_true(&status.conditions, ADMITTED);
+        let admitted = self.after.is_admitted();
         let last = admitted.then(|| self.since(time_of(self.after, ADMITTED)));
         let executed = last.map(|last| past + last).or((!past.is_zero()).then_some(past));
         Some(Measurement::Finished { labels: self.labels(self.after), executed })

@@ -443,7 +443,7 @@ impl<'a> StatusDraft<'a> {
                 status = status::reactivated(status);
             }
             self.apply(status, Purpose::Requeue);
-        } else {
+        } else if self.status.requeue_state.is_some() {
             // Also after an eviction for another reason, before the quota is released.
             self.apply(
                 WorkloadStatus { requeue_state: None, ..self.status.clone() },

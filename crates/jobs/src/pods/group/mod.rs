@@ -21,10 +21,10 @@ mod tests;
 use std::collections::{BTreeSet, HashSet};
 
 use crds::{
-    meta::{find, find_true, is_deleting, is_true},
+    meta::{find, find_true, is_deleting},
     names::{
         annotations::IS_GROUP_WORKLOAD,
-        conditions::{ADMITTED, EVICTED, WAITING_FOR_REPLACEMENT_PODS},
+        conditions::{EVICTED, WAITING_FOR_REPLACEMENT_PODS},
         reasons,
     },
     v1beta2::{Workload, WorkloadSpec},
@@ -48,7 +48,7 @@ use crate::{
     prebuilt::prebuilt_name,
     reconcile::{
         JobStep, ReconcileStep, StopReason, WorkloadStep, clamped_reclaimable_pods, finish,
-        follow_keys, is_dispatched, remove_finalizer, stop_of,
+        follow_keys, is_dispatched, out_of_sync, remove_finalizer, stop_of,
     },
 };
 
@@ -259,10 +259,7 @@ fn name_conflict(context: GroupContext<'_>) -> Steps {
 fn replace_workload(workload: &Workload, context: GroupContext<'_>) -> Steps {
     let stops = stop_running(context.pods, Some(workload), StopReason::NoMatchingWorkload, context);
     if context.is_prebuilt() {
-        let message = "The prebuilt workload is out of sync with its user job".to_owned();
-        let reason = reasons::OUT_OF_SYNC;
-        let finish = WorkloadStep::Finish { reason, message }.of(workload);
-        return std::iter::once(finish).chain(stops).collect();
+        return std::iter::once(out_of_sync(workload)).chain(stops).collect();
     }
     // Quota is held until the last of them is gone.
     if context.pods.iter().any(|pod| pod.runs()) || context.is_active() {
@@ -358,7 +355,7 @@ fn with_workload(workload: &Workload, members: &Members<'_>, context: GroupConte
     let reclaimable =
         clamped_reclaimable_pods(status::reclaimable(context.pods), workload, context.gates);
     steps.extend(reclaimable.map(|pods| WorkloadStep::UpdateReclaimablePods(pods).of(workload)));
-    let admitted = is_true(&workload.status.conditions, ADMITTED);
+    let admitted = workload.is_admitted();
     if workload.is_evicted() {
         let stops =
             stop_running(&members.kept, Some(workload), StopReason::WorkloadEvicted, context);
