@@ -135,10 +135,12 @@ pub(super) fn admitted_at(view: &DispatchView<'_>, copy: &RemoteCopy) -> Option<
 
 fn usable_clone<'c>(view: &DispatchView<'_>, copy: &'c RemoteCopy) -> Option<&'c RemoteWorkload> {
     let carries = |clone: &&RemoteWorkload| view.carries(clone.epoch, clone.history);
-    copy.clone.as_ref().filter(carries).filter(|clone| clone.same_spec)
+    // A worker may admit a clone while its deletion is on the way: it has lost to another one already, and would take that one's place.
+    let stays = |clone: &&RemoteWorkload| clone.same_spec && !clone.delete_sent;
+    copy.clone.as_ref().filter(carries).filter(stays)
 }
 
-/// Whether a clone is of another epoch, or its worker has changed it.
+/// Whether a clone is of another epoch, its worker has changed it, or its deletion was sent.
 fn has_stale_clone(view: &DispatchView<'_>, copy: &RemoteCopy) -> bool {
     copy.clone.is_some() && usable_clone(view, copy).is_none()
 }

@@ -219,6 +219,8 @@ pub struct RemoteWorkload {
     pub same_uid: bool,
     /// It is being deleted.
     pub deleting: bool,
+    /// Memory: its deletion was sent. False after a loss.
+    pub delete_sent: bool,
     /// Time of its admission.
     pub admitted_at: Option<Time>,
     /// It waits for new nodes, which its agent has asked an autoscaler for, and the agent reports until this time at least. `None` if

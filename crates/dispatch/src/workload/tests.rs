@@ -169,6 +169,7 @@ fn copy(line: &str) -> RemoteCopy {
 fn clone_word(clone: &mut RemoteWorkload, key: &str, value: &str) {
     match key {
         "clone-deleting" => clone.deleting = true,
+        "delete-sent" => clone.delete_sent = true,
         "uidless" => clone.same_uid = false,
         "unknown" => clone.history = CopyHistory::Unknown,
         "departed" => clone.history = CopyHistory::Departed,
@@ -1010,6 +1011,22 @@ fn a_changed_number_of_replicas_is_pushed_to_the_copy_of_the_set() {
             &["a live job=1 job-shared job-resized"],
             &["raise-epoch 2"],
         ),
+    ]);
+}
+
+#[test]
+fn a_clone_whose_deletion_was_sent_takes_no_other_clones_place() {
+    let race = "quota race=a,b nominated=a,b";
+    let sent = "a live clone=1 delete-sent";
+    let admitted = "a live clone=1 delete-sent admitted=5";
+    check(&[
+        // `b` was the only one to have admitted its clone when the deletion was sent. Then so has `a`, in the same second.
+        (5, race, &[admitted, "b live clone=1 admitted=5"], &["delete-clone a"]),
+        (5, race, &["a live", "b live clone=1 admitted=5"], &["ready b"]),
+        // What became of the other clone meanwhile brings none back whose deletion may be applied at any time.
+        (5, race, &[admitted, "b live"], &["delete-clone a", "create-clone b"]),
+        (5, race, &[sent, "b live clone=1 evicted"], &["delete-clone a"]),
+        (5, race, &["a live", "b live clone=1"], &["create-clone a"]),
     ]);
 }
 

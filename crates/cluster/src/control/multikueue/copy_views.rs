@@ -15,6 +15,7 @@ use super::{
     exactly_once::LeasedDispatch,
     held_members::is_held,
     orphan_cleanup::present_workload,
+    sent_copies::SentCopies,
     view::{CopyInputs, copy_view, expected_spec, unknown_cluster},
     worker::Worker,
 };
@@ -27,6 +28,7 @@ pub(super) struct CopyViews<'e> {
     pub(super) leases: &'e LeasedDispatch<'e>,
     pub(super) fleet: &'e Fleet,
     pub(super) writes: &'e Writes,
+    pub(super) sent: &'e SentCopies,
     /// `workerLostTimeout`, in nanoseconds.
     pub(super) lost_after: i64,
     pub(super) now: Timestamp,
@@ -51,7 +53,7 @@ impl<'e> CopyViews<'e> {
     }
 
     fn known_copies(self, hub: &LocalWorkload, chosen: &BTreeSet<ClusterId>) -> Vec<RemoteCopy> {
-        let Self { workload, writes, .. } = self;
+        let Self { workload, writes, sent, .. } = self;
         let on_hub = workload.record();
         // Without quota every copy is to be removed, whatever its spec is.
         let expected = on_hub.filter(|_| hub.quota_reserved);
@@ -76,6 +78,7 @@ impl<'e> CopyViews<'e> {
             present: on_hub.and_then(present_workload),
             departed: workload.departed_uid(workload.key),
             writes,
+            sent,
             now: self.now,
         };
         let concerned = self.concerned(chosen).into_iter();

@@ -138,6 +138,7 @@ impl<'a> DispatchEvaluation<'a> {
             leases: &self.leases,
             fleet: self.fleet,
             writes: self.ctx.outbox.writes(),
+            sent: &self.state.sent,
             lost_after,
             now: self.ctx.now,
         };
@@ -300,7 +301,9 @@ impl<'a> DispatchEvaluation<'a> {
             DispatchStep::DeleteJobs(cluster) => self.copies_on(cluster)?.delete_jobs(),
             DispatchStep::DeleteMembers(cluster) => self.copies_on(cluster)?.delete_members(),
             DispatchStep::DeleteClone(cluster) => {
-                worker_writes::delete_clone(self.worker(cluster)?, workload.key, self.ctx);
+                let worker = self.worker(cluster)?;
+                let uid = worker_writes::delete_clone(worker, workload.key, self.ctx)?;
+                self.state.sent.clone_deleted(cluster, uid);
             }
             DispatchStep::PushPriority(cluster) => {
                 let (worker, record) = (self.worker(cluster)?, workload.record()?);

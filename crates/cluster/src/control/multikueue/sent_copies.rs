@@ -37,6 +37,8 @@ pub(super) struct SentCopies {
     generations: BTreeMap<ClusterId, Option<i64>>,
     /// The fields of the last change that was sent for each object.
     changes: BTreeMap<CreatedObject, Value>,
+    /// The uid of the last clone whose deletion was sent, by cluster.
+    deleted_clones: BTreeMap<ClusterId, String>,
 }
 
 impl SentCopies {
@@ -61,6 +63,16 @@ impl SentCopies {
     /// Whether the last clone on a cluster was created from this generation of the Workload.
     pub(super) fn is_clone_of(&self, cluster: ClusterId, generation: Option<i64>) -> bool {
         self.generations.get(&cluster) == Some(&generation)
+    }
+
+    /// Records that the deletion of a clone is sent.
+    pub(super) fn clone_deleted(&mut self, cluster: ClusterId, uid: String) {
+        self.deleted_clones.insert(cluster, uid);
+    }
+
+    /// Whether the deletion of this clone was sent.
+    pub(super) fn is_clone_deleted(&self, cluster: ClusterId, uid: Option<&str>) -> bool {
+        self.deleted_clones.get(&cluster).is_some_and(|sent| Some(sent.as_str()) == uid)
     }
 
     /// Records that a change of an object is sent.

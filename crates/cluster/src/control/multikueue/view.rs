@@ -27,7 +27,8 @@ use runtime::watch::Key;
 
 use super::{
     clone_gate::clone_gate, copy_sizes::CopySizes, copy_stamp::copy_stamp, lease_state::LeaseState,
-    slice_heirs::SliceHeirs, state::DispatchState, worker::Worker, worker_writes::priority_fields,
+    sent_copies::SentCopies, slice_heirs::SliceHeirs, state::DispatchState, worker::Worker,
+    worker_writes::priority_fields,
 };
 use crate::control::{
     job_key::JobKey,
@@ -180,6 +181,7 @@ pub(super) struct CopyInputs<'a> {
     /// The uid of the last Workload of the name whose deletion was observed.
     pub(super) departed: Option<&'a str>,
     pub(super) writes: &'a Writes,
+    pub(super) sent: &'a SentCopies,
     /// Whether another Workload has a set that both are replicas of on a cluster.
     pub(super) is_needed: &'a dyn Fn(&JobKey, &str) -> bool,
     /// Whether a job gets no copy: it is a member that requests too much.
@@ -227,8 +229,10 @@ pub(super) fn copy_view(
         clone: clone.map(|tracked| {
             let stale_size = sizes.of_clone().is_some();
             let stamp = stamp_state(tracked.object(), leases.stamp);
+            let uid = tracked.object().metadata.uid.as_deref();
+            let delete_sent = inputs.sent.is_clone_deleted(worker.id, uid);
             let view = clone_on(worker, key, tracked.object(), inputs);
-            RemoteWorkload { stale_size, stamp, ..view }
+            RemoteWorkload { stale_size, stamp, delete_sent, ..view }
         }),
         missing_job: !missing.is_empty() || (jobs.is_empty() && uncopied.is_empty()),
         name_held: missing.iter().any(|job| worker.jobs.get(job).is_some()),
@@ -327,6 +331,7 @@ fn clone_view(clone: &Workload, inputs: &CopyInputs<'_>) -> RemoteWorkload {
         history: inputs.history(&clone.metadata),
         same_uid: inputs.is_of_present(&clone.metadata),
         deleting: clone.metadata.deletion_timestamp.is_some(),
+        delete_sent: false,
         admitted_at: admitted.map(|one| at(one).unwrap_or_default()),
         awaits_nodes_until: None,
         evicted: is_true(conditions, EVICTED),

@@ -204,16 +204,16 @@ fn is_without_pods(job: &JobObject) -> bool {
         && ["active", "ready", "terminating"].into_iter().all(is_none)
 }
 
-/// Deletes the clone of a Workload.
-pub(super) fn delete_clone(worker: &Worker, key: &Key, ctx: &mut Context) {
-    let Some(only) = worker.clones.get(key).and_then(deletable) else {
-        return;
-    };
+/// Deletes the clone of a Workload. Returns its uid if the deletion was sent.
+pub(super) fn delete_clone(worker: &Worker, key: &Key, ctx: &mut Context) -> Option<String> {
+    let only = worker.clones.get(key).and_then(deletable)?;
+    let uid = only.uid.clone()?;
     let write = (worker.target(Subject::Workload, key), Purpose::CloneDelete);
-    send(key, write, ctx, |purpose, key| {
+    let sent = send(key, write, ctx, |purpose, key| {
         // The jobs went before their clone, so nothing depends on it any more.
         Write::delete::<Workload>(purpose, key, only, DeletePropagation::Background)
     });
+    sent.then_some(uid)
 }
 
 /// Reads copies whose creates are not settled, on connected workers.

@@ -125,6 +125,13 @@ fn every_cluster_gets_a_clone_and_only_the_first_to_admit_the_job() {
     worker(&mut control, "west", WorkerInput::Workload(Change::Apply(shared(clone("71", true)))));
     let step = control.decide(NOW);
     assert_eq!(orders(&step), ["east clone-delete"], "only one may run it");
+    // The other one admits its clone as well, in the same second, while the deletion is on the way.
+    worker(&mut control, "east", WorkerInput::Workload(Change::Apply(shared(clone("61", true)))));
+    assert_eq!(
+        orders(&control.decide(NOW)),
+        ["east clone-delete"],
+        "the first one stays the first"
+    );
     let key = Key { namespace: Some("ns".into()), name: name().into() };
     worker(&mut control, "east", WorkerInput::Workload(Change::Delete(key)));
     dispatched::done(&mut control, &step, "clone-delete", Value::Null, NOW);

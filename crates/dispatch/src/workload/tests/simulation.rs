@@ -92,6 +92,8 @@ struct SimulatedWorker {
     /// Calls that the hub has given up, and that the worker may still get.
     late: Vec<WorkerCall>,
     unsettled: UnsettledCreates<SimulatedObject, ()>,
+    /// The uid of the last clone whose deletion was sent.
+    deleted_clone: Option<u64>,
     left_out: i64,
     /// It was lost for so long that its copy may run beside another one.
     excused: bool,
@@ -109,6 +111,7 @@ impl SimulatedWorker {
             flight: Vec::new(),
             late: Vec::new(),
             unsettled: UnsettledCreates::default(),
+            deleted_clone: None,
             left_out: 0,
             excused: false,
         }
@@ -431,7 +434,10 @@ impl DispatchSimulation {
             creates_answered: worker.settled(),
             lease: RemoteLease::default(),
             refused: None,
-            clone: worker.seen.clone.as_ref().map(|clone| clone.view.clone()),
+            clone: worker.seen.clone.as_ref().map(|clone| RemoteWorkload {
+                delete_sent: worker.deleted_clone == Some(clone.uid),
+                ..clone.view.clone()
+            }),
             jobs: worker.seen.job.iter().map(view).collect(),
             missing_job: worker.seen.job.is_none(),
             name_held: false,
@@ -479,6 +485,7 @@ impl DispatchSimulation {
             DispatchStep::DeleteClone(one) => {
                 let uid = self.workers[one.index()].seen.clone.as_ref().map(|clone| clone.uid);
                 self.send(one, WorkerCall::DeleteClone(uid.expect("it is seen")));
+                self.workers[one.index()].deleted_clone = uid;
             }
             DispatchStep::DeleteJobs(one) => {
                 let uid = self.workers[one.index()].seen.job.map(|job| job.uid);
@@ -757,6 +764,7 @@ impl DispatchSimulation {
         self.truth.hub.nominated_at = now;
         for worker in &mut self.workers {
             worker.hang_up(arrives, now.0);
+            worker.deleted_clone = None;
             worker.link = if worker.cut {
                 RemoteConnection::Disconnected { since: now }
             } else {
@@ -1044,6 +1052,23 @@ fn a_dispatch_without_faults_raises_no_epoch() {
         until(&mut simulation, &KIND, DispatchSimulation::is_over);
         assert_eq!((simulation.truth.hub.epoch, simulation.finishes), (1, 1));
     }
+}
+
+/// Both clusters admit in the same second, the first by name a moment later: while the deletion of its clone is on the way.
+#[test]
+fn clusters_that_admit_at_the_same_time_do_not_lose_both_clones() {
+    let mut simulation = DispatchSimulation::new(2, SimulatedDispatcher::Race, SETTINGS);
+    until(&mut simulation, &WITHOUT_ADMISSION, |simulation| {
+        simulation.workers.iter().all(|worker| worker.seen.clone.is_some())
+    });
+    for worker in [1, 0] {
+        simulation.agent(worker, SimulatedAgent::Admit);
+        simulation.show(worker);
+        simulation.decide(false);
+    }
+    until(&mut simulation, &WITHOUT_ADMISSION, |simulation| simulation.workers[1].runs());
+    assert!(simulation.workers[0].is_empty());
+    assert_eq!(simulation.truth.hub.epoch, 1);
 }
 
 /// What agents do that admit nothing by themselves.
