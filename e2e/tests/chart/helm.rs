@@ -37,7 +37,7 @@ impl Helm {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    /// Renders the release `kueue` and returns the text. Each value is given by `--set`, as JSON if it is an object or a list.
+    /// Renders the release `kueue` and returns the text. Each value is given by `--set`, as JSON if it is an object, a list or a quoted text.
     pub(crate) async fn template(&self, values: &[&str], further: &[&str]) -> Result<String> {
         let chart = Self::chart();
         let mut arguments = vec!["template", "kueue", &chart, "--namespace", NAMESPACE];
@@ -69,6 +69,7 @@ impl Helm {
 }
 
 fn flag(value: &str) -> &'static str {
-    let is_json = value.split_once('=').is_some_and(|(_, value)| value.starts_with(['{', '[']));
+    let is_json =
+        value.split_once('=').is_some_and(|(_, value)| value.starts_with(['{', '[', '"']));
     if is_json { "--set-json" } else { "--set" }
 }
