@@ -4,13 +4,22 @@
 //! whether it is free. Ports out of that range (what binding to port 0 gives) look simpler and fail in fault tests: while
 //! an API server is down, its clients keep dialling its port, and sooner or later the kernel gives one of them that very
 //! port as its own, which connects the client to itself and keeps the server from ever binding again.
+//!
+//! A port is bound seconds after it was chosen, so a process takes whole blocks of the range, and locks the file of each until it
+//! ends: labs that start at the same time get ports of different blocks.
 
 use std::collections::HashSet;
+use std::fs::{File, OpenOptions, TryLockError};
 use std::net::{Ipv4Addr, TcpListener};
+use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 /// Below the default range of outgoing connections, and above well-known ports.
 const LOWEST: u16 = 20_000;
+
+/// Ports of a block.
+const BLOCK: u16 = 128;
 
 /// Not enough free ports.
 #[derive(Debug, thiserror::Error)]
@@ -21,24 +30,81 @@ pub struct NoPorts {
     highest: u16,
 }
 
-/// Ports this process has handed out, free or not by now.
-static HANDED_OUT: Mutex<Option<HashSet<u16>>> = Mutex::new(None);
+/// What this process has of the range.
+#[derive(Default)]
+struct OwnPorts {
+    /// Ports that were handed out, free or not by now.
+    handed_out: HashSet<u16>,
+    /// Blocks, by their first ports, with the locks that hold them.
+    blocks: Vec<(u16, Option<File>)>,
+}
+
+static OWN_PORTS: Mutex<Option<OwnPorts>> = Mutex::new(None);
 
 /// `wanted` ports that are free now, that this process has not handed out before and that are none of `taken`.
 pub fn free(wanted: usize, taken: &HashSet<u16>) -> Result<Vec<u16>, NoPorts> {
-    let mut guard = HANDED_OUT.lock().unwrap_or_else(PoisonError::into_inner);
-    let handed_out = guard.get_or_insert_default();
+    let mut guard = OWN_PORTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let own = guard.get_or_insert_default();
     let highest = lowest_outgoing() - 1;
-    let found: Vec<u16> = candidates(highest, std::process::id())
-        .filter(|port| !taken.contains(port) && !handed_out.contains(port))
-        .filter(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok())
-        .take(wanted)
-        .collect();
+    let most = usize::from(highest - LOWEST) + 1;
+    if wanted > most {
+        return Err(NoPorts { found: most, wanted, highest });
+    }
+    let mut found = Vec::new();
+    for block in blocks(highest, std::process::id()) {
+        if found.len() < wanted && own.holds(&block) {
+            let ports = block.filter(|port| !taken.contains(port) && own.is_free(*port));
+            found.extend(ports.take(wanted - found.len()));
+        }
+    }
     if found.len() < wanted {
         return Err(NoPorts { found: found.len(), wanted, highest });
     }
-    handed_out.extend(&found);
+    own.handed_out.extend(&found);
     Ok(found)
+}
+
+impl OwnPorts {
+    /// Whether the block belongs to this process, now at the latest.
+    fn holds(&mut self, block: &Range<u16>) -> bool {
+        if self.blocks.iter().any(|(first, _)| *first == block.start) {
+            return true;
+        }
+        let Ok(lock) = lock(block.start) else {
+            return false;
+        };
+        self.blocks.push((block.start, lock));
+        true
+    }
+
+    fn is_free(&self, port: u16) -> bool {
+        !self.handed_out.contains(&port) && TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok()
+    }
+}
+
+/// Another process holds the block.
+struct Held;
+
+/// Locks a block; `None` where files cannot be locked, and ports may be chosen twice.
+fn lock(first: u16) -> Result<Option<File>, Held> {
+    let folder = lock_folder();
+    let path = folder.join(first.to_string());
+    let open = || {
+        std::fs::create_dir_all(&folder)?;
+        OpenOptions::new().create(true).append(true).open(&path)
+    };
+    let Ok(file) = open() else {
+        return Ok(None);
+    };
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Err(Held),
+        Err(TryLockError::Error(_)) => Ok(None),
+    }
+}
+
+fn lock_folder() -> PathBuf {
+    std::env::temp_dir().join("sluice-lab-ports")
 }
 
 /// One free port, for a server of a test.
@@ -53,13 +119,15 @@ pub(crate) fn taken(ports: &[u16]) -> Option<u16> {
     ports.iter().find(is_taken).copied()
 }
 
-/// All ports of the range once, beginning at a place that differs per process, so that two processes that look for
+/// All ports of the range once, in blocks, beginning at a place that differs per process, so that two processes that look for
 /// ports at the same moment rarely meet.
-fn candidates(highest: u16, seed: u32) -> impl Iterator<Item = u16> {
-    let count = u32::from(highest - LOWEST) + 1;
+fn blocks(highest: u16, seed: u32) -> impl Iterator<Item = Range<u16>> {
+    let count = u32::from((highest - LOWEST) / BLOCK) + 1;
     let begin = seed.wrapping_mul(2_654_435_761) % count;
-    (0..count)
-        .filter_map(move |step| u16::try_from(u32::from(LOWEST) + (begin + step) % count).ok())
+    (0..count).filter_map(move |step| {
+        let first = LOWEST + u16::try_from((begin + step) % count).ok()? * BLOCK;
+        Some(first..first.saturating_add(BLOCK).min(highest + 1))
+    })
 }
 
 /// The first port of the kernel's range for outgoing connections.
@@ -88,9 +156,7 @@ mod tests {
 
     #[test]
     fn a_port_in_use_is_skipped() {
-        let port = candidates(lowest_outgoing() - 1, 7)
-            .find(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok())
-            .unwrap();
+        let port = free(1, &HashSet::new()).unwrap()[0] + 1;
         let _held = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).unwrap();
         assert!(!free(50, &HashSet::new()).unwrap().contains(&port));
     }
@@ -103,9 +169,23 @@ mod tests {
     }
 
     #[test]
-    fn the_candidates_are_the_whole_range_once() {
-        let all: Vec<u16> = candidates(LOWEST + 99, 12_345).collect();
-        assert_eq!(all.len(), 100);
-        assert_eq!(all.iter().collect::<HashSet<_>>().len(), 100);
+    fn the_blocks_are_the_whole_range_once() {
+        let all: Vec<u16> = blocks(LOWEST + 999, 12_345).flatten().collect();
+        assert_eq!(all.len(), 1_000);
+        assert_eq!(all.iter().collect::<HashSet<_>>().len(), 1_000);
+    }
+
+    #[test]
+    fn no_port_of_a_block_that_another_process_holds_is_taken() {
+        let mut own = OwnPorts::default();
+        // Below the range, so that no test that looks for ports has it.
+        let first = u16::try_from(std::process::id() % u32::from(LOWEST)).unwrap();
+        let block = first..first + BLOCK;
+        // Locks belong to open files: two of one process are as those of two processes.
+        let held = lock(block.start);
+        assert!(!own.holds(&block));
+        drop(held);
+        assert!(own.holds(&block), "its process has ended");
+        assert!(own.holds(&block) && lock(block.start).is_err());
     }
 }
