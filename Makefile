@@ -2,6 +2,10 @@
 
 CARGO ?= cargo
 
+# A command fails if one of its pipe does.
+SHELL := /bin/bash
+.SHELLFLAGS := -o pipefail -c
+
 # The target directory of cargo.
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
@@ -49,24 +53,29 @@ CRATE_SUITES := $(basename $(notdir $(wildcard crates/*/tests/*.rs crds/tests/*.
   $(notdir $(patsubst %/,%,$(dir $(wildcard crates/*/tests/*/main.rs crds/tests/*/main.rs e2e/*/tests/*/main.rs))))
 
 # All other tests. Lab tests wait more than they compute, so two lanes of them share the cores with the tests that only compute. The
-# output of a lane comes as a whole.
+# output of a lane comes as a whole. The failures of all lanes are repeated at the end, where they are found.
 others:
-	$(MAKE) --no-print-directory -j3 --output-sync=target lab-lane-1 lab-lane-2 crate-suites
+	@rm -f $(LANE_LOGS)
+	@$(MAKE) --no-print-directory --keep-going -j3 --output-sync=target lab-lane-1 lab-lane-2 crate-suites; \
+	  made=$$?; [ $$made = 0 ] || e2e/failures.sh $(LANE_LOGS); exit $$made
+
+# What each lane prints.
+LANE_LOGS := $(TARGET)/lab-lane-1.log $(TARGET)/lab-lane-2.log $(TARGET)/crate-suites.log
 
 # More threads than cores, and few enough that labs do not start all at once. Errors of lab tests say where they waited for what; a
 # stack says no more.
-LAB_TEST := RUST_TEST_THREADS=6 RUST_LIB_BACKTRACE=0 $(CARGO) test --workspace --locked
+LAB_TEST := RUST_TEST_THREADS=6 RUST_LIB_BACKTRACE=0 $(CARGO) test --workspace --locked --no-fail-fast
 
 lab-lane-1:
-	$(LAB_TEST) $(LAB_LANE_1:%=--test=%)
+	$(LAB_TEST) $(LAB_LANE_1:%=--test=%) 2>&1 | tee $(TARGET)/lab-lane-1.log
 
 lab-lane-2:
-	$(LAB_TEST) $(LAB_LANE_2:%=--test=%)
+	$(LAB_TEST) $(LAB_LANE_2:%=--test=%) 2>&1 | tee $(TARGET)/lab-lane-2.log
 
 # At low priority: control planes that answer late would fail the lab's tests.
 crate-suites:
-	nice -n 19 $(CARGO) test --workspace --locked --lib --bins $(sort $(CRATE_SUITES:%=--test=%))
-	nice -n 19 $(CARGO) test --workspace --locked --doc
+	nice -n 19 $(CARGO) test --workspace --locked --no-fail-fast --lib --bins $(sort $(CRATE_SUITES:%=--test=%)) 2>&1 | tee $(TARGET)/crate-suites.log
+	nice -n 19 $(CARGO) test --workspace --locked --doc 2>&1 | tee -a $(TARGET)/crate-suites.log
 
 # Clippy optimizes less than the compiler.
 COUNTS := env -u RUSTC_WORKSPACE_WRAPPER $(CARGO) bench --quiet --locked --profile counts -p engine --bench engine -- counts

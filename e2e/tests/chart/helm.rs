@@ -37,7 +37,8 @@ impl Helm {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    /// Renders the release `kueue` and returns the text. Each value is given by `--set`, as JSON if it is an object, a list or a quoted text.
+    /// Renders the release `kueue` and returns the text. Each value is given by `--set`, as JSON if it is an object, a list or a text
+    /// in quotes.
     pub(crate) async fn template(&self, values: &[&str], further: &[&str]) -> Result<String> {
         let chart = Self::chart();
         let mut arguments = vec!["template", "kueue", &chart, "--namespace", NAMESPACE];
