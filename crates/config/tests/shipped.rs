@@ -1,5 +1,7 @@
-//! Configuration files as they are shipped: the manager accepts its own, and what Kueue's installation and a values file of Kueue's
-//! chart set.
+//! Configuration files as they are shipped: the manager accepts its own, what the pages of `docs/tasks` show, and what Kueue's
+//! installation and a values file of Kueue's chart set.
+
+use std::{fs, path::Path};
 
 use config::{Configuration, gates::Gate};
 use serde_json::Value;
@@ -111,4 +113,30 @@ fn the_file_of_a_values_file_of_kueues_chart_starts_the_manager() {
     let file = Configuration::load(text, Some("kueue-system")).expect("a valid file");
     file.check_with(&file.gates("").expect("gates")).expect("a valid file");
     assert_eq!(idle(&file), ["controller", "clientConnection"]);
+}
+
+/// The blocks of the pages of tasks that show fields of the file, each with the name of its page.
+fn shown_by_tasks() -> Vec<(String, String)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/tasks");
+    let pages = fs::read_dir(folder).expect("the pages").flatten().map(|page| page.path());
+    let blocks = pages.flat_map(|page| {
+        let text = fs::read_to_string(&page).expect("a page");
+        let blocks = text.split("```yaml\n# controller_manager_config.yaml\n").skip(1);
+        let blocks = blocks.filter_map(|rest| rest.split("```").next()).map(str::to_owned);
+        blocks.map(|block| (page.display().to_string(), block)).collect::<Vec<_>>()
+    });
+    blocks.collect()
+}
+
+#[test]
+fn fields_that_the_tasks_show_are_valid_and_have_an_effect() {
+    let shown = shown_by_tasks();
+    assert!(shown.len() >= 7, "{} blocks", shown.len());
+    let header = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n";
+    for (page, block) in shown {
+        let loaded = Configuration::load(&format!("{header}{block}"), None);
+        let loaded = loaded.unwrap_or_else(|error| panic!("{page}: {error}"));
+        loaded.check_with(&loaded.gates("").expect("gates")).expect("a valid file");
+        assert_eq!(idle(&loaded), [""; 0], "{page}");
+    }
 }
