@@ -1,4 +1,4 @@
-//! Workloads with quota that lose their queue before their admission.
+//! Workloads with quota whose queue ends.
 
 use super::{cluster::Cluster, *};
 
@@ -46,14 +46,13 @@ fn a_reservation_with_ready_checks_is_admitted_before_its_queue_stops_it() {
     }
 }
 
-/// Its finalizer keeps it while a Workload has quota there.
-#[test]
-fn a_reservation_ends_when_its_cluster_queue_is_deleted() {
-    let mut cluster = reserved();
+/// The ClusterQueue is being deleted. Its finalizer keeps it while a Workload has quota there.
+fn deletion(version: u32, more: &Value) -> ManagerInput {
     let mut deleted = json!({
         "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ClusterQueue",
         "metadata": {
-            "name": "cq", "resourceVersion": "900", "deletionTimestamp": "2026-01-01T00:00:00Z",
+            "name": "cq", "resourceVersion": version.to_string(), "generation": version,
+            "deletionTimestamp": "2026-01-01T00:00:00Z",
             "finalizers": ["kueue.x-k8s.io/resource-in-use"],
         },
         "spec": {"namespaceSelector": {}, "resourceGroups": [{
@@ -61,10 +60,29 @@ fn a_reservation_ends_when_its_cluster_queue_is_deleted() {
             "flavors": [{"name": "default", "resources": [{"name": "cpu", "nominalQuota": "8"}]}],
         }]},
     });
-    cluster::json_merge(&mut deleted["spec"], &checked());
-    cluster.observe(ManagerInput::ClusterQueue(Change::Apply(shared(deleted)))).settle();
+    cluster::json_merge(&mut deleted["spec"], more);
+    ManagerInput::ClusterQueue(Change::Apply(shared(deleted)))
+}
+
+#[test]
+fn a_reservation_ends_when_its_cluster_queue_is_deleted() {
+    let mut cluster = reserved();
+    cluster.observe(deletion(900, &checked())).settle();
     assert!(cluster.condition("w", "QuotaReserved").starts_with("False"));
     assert_eq!(cluster.condition("w", "Evicted"), "none");
+}
+
+#[test]
+fn a_cluster_queue_that_is_being_deleted_can_be_drained() {
+    let mut cluster = Cluster::new();
+    cluster.queue(&json!({})).workload("w", 1, &json!({})).settle();
+    cluster.observe(deletion(900, &json!({}))).settle();
+    assert!(cluster.condition("w", "Admitted").starts_with("True"));
+    cluster.observe(deletion(901, &json!({"stopPolicy": "Hold"}))).settle();
+    assert_eq!(cluster.condition("w", "Evicted"), "none", "it runs to its end");
+    cluster.observe(deletion(902, &json!({"stopPolicy": "HoldAndDrain"}))).settle();
+    let drained = "True ClusterQueueStopped: The ClusterQueue is stopped";
+    assert_eq!(cluster.condition("w", "Evicted"), drained);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The stop policies of the two queues of a Workload. Each queue stops and restarts by itself; of two that evict, the LocalQueue is the
-//! reason, as upstream looks at it first. A queue that does not exist reserves no quota either, and evicts nothing.
+//! reason, as upstream looks at it first. A queue that does not exist reserves no quota either, and evicts nothing; one that is being
+//! deleted evicts if its policy says so.
 
 use crds::names::reasons;
 
@@ -14,7 +15,10 @@ enum QueueStop {
     /// It evicts its Workloads.
     Drain,
     /// It does not exist, or is being deleted.
-    Absent,
+    Absent {
+        /// Its policy evicts its Workloads, for whose end its deletion waits.
+        drains: bool,
+    },
 }
 
 impl QueueStop {
@@ -24,6 +28,15 @@ impl QueueStop {
             Some("Hold") => Self::Hold,
             _ => Self::None,
         }
+    }
+
+    /// The same of a queue that does not exist, or is being deleted.
+    fn absent(self) -> Self {
+        Self::Absent { drains: self.evicts() }
+    }
+
+    fn evicts(self) -> bool {
+        matches!(self, Self::Drain | Self::Absent { drains: true })
     }
 }
 
@@ -43,14 +56,14 @@ impl StopPolicy {
         }
     }
 
-    /// This policy with a LocalQueue that does not exist.
+    /// This policy with a LocalQueue that does not exist, or is being deleted.
     pub(crate) fn without_local_queue(self) -> Self {
-        Self { local_queue: QueueStop::Absent, ..self }
+        Self { local_queue: self.local_queue.absent(), ..self }
     }
 
-    /// This policy with a ClusterQueue that does not exist.
+    /// This policy with a ClusterQueue that does not exist, or is being deleted.
     pub(crate) fn without_cluster_queue(self) -> Self {
-        Self { cluster_queue: QueueStop::Absent, ..self }
+        Self { cluster_queue: self.cluster_queue.absent(), ..self }
     }
 
     /// Reason and message of a reservation that ends before the admission, with the names of the LocalQueue and the ClusterQueue. They are
@@ -65,7 +78,9 @@ impl StopPolicy {
         };
         match stop {
             QueueStop::None => None,
-            QueueStop::Absent => Some((reasons::MISCONFIGURED, format!("{queue} doesn't exist"))),
+            QueueStop::Absent { .. } => {
+                Some((reasons::MISCONFIGURED, format!("{queue} doesn't exist")))
+            }
             QueueStop::Hold | QueueStop::Drain => {
                 Some((reasons::SUSPENDED, format!("{queue} is inactive")))
             }
@@ -74,15 +89,11 @@ impl StopPolicy {
 
     /// Reason and message of the eviction of an admitted Workload.
     pub(crate) fn eviction(self) -> Option<(&'static str, &'static str)> {
-        match (self.local_queue, self.cluster_queue) {
-            (QueueStop::Drain, _) => {
-                Some((reasons::LOCAL_QUEUE_STOPPED, "The LocalQueue is stopped"))
-            }
-            (_, QueueStop::Drain) => {
-                Some((reasons::CLUSTER_QUEUE_STOPPED, "The ClusterQueue is stopped"))
-            }
-            _ => None,
+        if self.local_queue.evicts() {
+            return Some((reasons::LOCAL_QUEUE_STOPPED, "The LocalQueue is stopped"));
         }
+        let stopped = (reasons::CLUSTER_QUEUE_STOPPED, "The ClusterQueue is stopped");
+        self.cluster_queue.evicts().then_some(stopped)
     }
 
     /// Whether the ClusterQueue is stopped.
@@ -140,5 +151,9 @@ mod tests {
             assert_eq!(end(stop).as_deref(), expected);
         }
         assert_eq!(StopPolicy::default().without_local_queue().eviction(), None);
+        assert_eq!(StopPolicy::of(hold, None).without_cluster_queue().eviction(), None);
+        let drained = StopPolicy::of(drain, None).without_cluster_queue();
+        assert_eq!(drained.eviction().map(|one| one.0), Some("ClusterQueueStopped"));
+        assert_eq!(end(drained).as_deref(), Some("Misconfigured: ClusterQueue cq doesn't exist"));
     }
 }
