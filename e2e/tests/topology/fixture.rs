@@ -41,7 +41,7 @@ pub(crate) struct TopologyFixture {
     installation: Installation<'static>,
 }
 
-async fn shared() -> Result<&'static ManagerLab> {
+pub(crate) async fn shared() -> Result<&'static ManagerLab> {
     SHARED.get_or_try_init(|| ManagerLab::start(&["batch/job", "pod"])).await
 }
 
