@@ -45,23 +45,22 @@ pub struct GroupSizes {
 }
 
 impl GroupSizes {
-    /// The spec with the groups of this copy as large as `target` says, which gets the pods of a group and those of the same group of
-    /// the job. `None` if no group changes, or the groups are others than those of the job.
+    /// The spec with the groups of this copy, in its order, as large as `target` says, which gets the pods of a group and those of the
+    /// group of the job with its name. `None` if no group changes, or the groups are others than those of the job.
     pub(crate) fn resized(
         &self,
         job: &Self,
         target: impl Fn(&str, i32, i32) -> i32,
     ) -> Option<Value> {
-        let same = |(own, other): (&GroupSize, &GroupSize)| own.pod_set == other.pod_set;
-        if self.groups.len() != job.groups.len() || !self.groups.iter().zip(&job.groups).all(same) {
+        if self.groups.len() != job.groups.len() {
             return None;
         }
-        let pairs = self.groups.iter().zip(&job.groups);
-        let resized = pairs.map(|(own, wanted)| {
+        let resized = self.groups.iter().map(|own| {
+            let wanted = job.groups.iter().find(|wanted| wanted.pod_set == own.pod_set)?;
             let pods = target(&own.pod_set, own.pods, wanted.pods);
-            self.rule.with_pods(own, (wanted, pods))
+            Some(self.rule.with_pods(own, (wanted, pods)))
         });
-        let resized: Vec<Value> = resized.collect();
+        let resized: Vec<Value> = resized.collect::<Option<_>>()?;
         let changed = self.groups.iter().zip(&resized).any(|(own, after)| own.element != *after);
         let mut object = json!({});
         self.rule.each.set(&mut object, Value::Array(resized));
@@ -161,6 +160,14 @@ mod tests {
         assert_eq!(resized(&copy, &job, &[6]), None, "no number of replicas has six pods");
         let other = groups(&[("a", 4, 2, 9)]);
         assert_eq!(resized(&copy, &other, &[8]), Some(vec!["4x2<=9".to_owned()]));
+    }
+
+    #[test]
+    fn a_copy_keeps_the_order_of_its_groups() {
+        let copy = groups(&[("a", 4, 1, 9), ("b", 2, 1, 9)]);
+        let job = groups(&[("b", 1, 1, 7), ("a", 4, 1, 8)]);
+        let wanted = ["4x1<=9", "1x1<=7"].map(str::to_owned);
+        assert_eq!(resized(&copy, &job, &[1, 4]), Some(wanted.into()));
     }
 
     #[test]

@@ -33,10 +33,11 @@ impl DeclaredJob {
             self.set_suspended(false);
             return Ok(());
         }
+        let sets = &self.resolved.pod_sets;
         let infos = if self.training().is_some() {
-            by_name(&self.resolved.pod_sets, &infos)?
+            by_name(sets, &infos)?
         } else {
-            infos.iter().collect()
+            permuted(sets, &infos).unwrap_or_else(|| infos.iter().collect())
         };
         // All pod sets are merged before any is written: a conflict of the last one leaves the job as it is.
         let mut templates = Vec::with_capacity(infos.len());
@@ -79,7 +80,8 @@ impl DeclaredJob {
         let mut restorable;
         let (sets, infos) = if self.resolved.unresolved.is_none() {
             let sets = &mut self.resolved.pod_sets;
-            let infos = of_same_number(sets, infos);
+            let named = permuted(sets, infos).map(|all| all.into_iter().map(Some).collect());
+            let infos = named.unwrap_or_else(|| of_same_number(sets, infos));
             (sets, infos)
         } else {
             restorable = lookups::restorable(self.parts());
@@ -201,6 +203,11 @@ fn by_name<'a>(
         }
     }
     Ok(sets.iter().filter_map(|set| of_name.get(set.name.as_str()).copied()).collect())
+}
+
+/// The infos of a job that has the same pod sets in another order, in that order. `None` if the names of some are others.
+fn permuted<'a>(sets: &[DeclaredPodSet], infos: &'a [PodSetInfo]) -> Option<Vec<&'a PodSetInfo>> {
+    by_name(sets, infos).ok().filter(|named| named.len() == sets.len())
 }
 
 /// Changes `stored` by what differs between `before` and `after`.

@@ -281,8 +281,10 @@ fn resize_reserved<J: GenericJob>(
 
 fn with_counts(slice: &Workload, sets: &[PodSet]) -> Workload {
     let mut resized = slice.clone();
-    for (set, wanted) in resized.spec.pod_sets.iter_mut().zip(sets) {
-        set.count = wanted.count;
+    for set in &mut resized.spec.pod_sets {
+        if let Some(wanted) = sets.iter().find(|wanted| wanted.name == set.name) {
+            set.count = wanted.count;
+        }
     }
     resized
 }
@@ -482,14 +484,20 @@ fn created(slice: &Workload) -> Option<jiff::Timestamp> {
     slice.metadata.creation_timestamp.as_ref().map(|time| time.0)
 }
 
+/// Whether both have pod sets of the same names. A job may list its groups in another order than its slice, which keeps its own.
 fn same_names(left: &[PodSet], right: &[PodSet]) -> bool {
-    left.iter().map(|set| &set.name).eq(right.iter().map(|set| &set.name))
+    let sorted = |sets: &[PodSet]| -> Vec<String> {
+        let mut names: Vec<String> = sets.iter().map(|set| set.name.clone()).collect();
+        names.sort_unstable();
+        names
+    };
+    sorted(left) == sorted(right)
 }
 
 fn grows(wanted: &[PodSet], held: &[PodSet]) -> bool {
-    wanted.iter().zip(held).any(|(wanted, held)| count(wanted) > count(held))
+    wanted.iter().any(|wanted| count(wanted) > pods_of(held, &wanted.name))
 }
 
 fn same_counts(left: &[PodSet], right: &[PodSet]) -> bool {
-    left.iter().map(count).eq(right.iter().map(count))
+    left.len() == right.len() && left.iter().all(|set| count(set) == pods_of(right, &set.name))
 }

@@ -4,6 +4,7 @@ mod contradictions;
 mod deleted_pods;
 mod former_memory;
 mod left_alone;
+mod reordered_groups;
 mod slices;
 mod topologies;
 mod written_sizes;
