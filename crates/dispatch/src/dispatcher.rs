@@ -29,4 +29,10 @@ impl Dispatcher {
     pub fn races(self) -> bool {
         self != Self::Capacity
     }
+
+    /// Whether rounds add clusters, so that the nominated ones stand in the order of their rounds.
+    #[must_use]
+    pub fn adds_in_rounds(self) -> bool {
+        matches!(self, Self::Incremental(_))
+    }
 }

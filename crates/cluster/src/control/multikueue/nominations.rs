@@ -1,7 +1,5 @@
 //! The nominated clusters of a Workload, against its MultiKueueConfig (docs/reference/dispatch.md §9).
 
-use std::collections::BTreeSet;
-
 use dispatch::{Dispatcher, Fleet, workload::LocalWorkload};
 use engine::ids::ClusterId;
 
@@ -55,11 +53,17 @@ pub(super) fn nominate_all(
     racing: &[ClusterId],
 ) -> Option<NominationChange> {
     let status = &workload.record()?.object().status;
-    let joining = racing.iter().map(|id| fleet.name(*id));
     let nominated = status.nominated_cluster_names.iter().map(String::as_str);
     let leaves = |name: &&str| fleet.find(name).is_some_and(|id| has_left(workload, fleet, id));
-    let (dropped, stay): (Vec<&str>, Vec<&str>) = nominated.partition(leaves);
-    let clusters: BTreeSet<Box<str>> = joining.chain(stay).map(Into::into).collect();
+    let (dropped, mut clusters): (Vec<&str>, Vec<&str>) = nominated.partition(leaves);
+    for name in racing.iter().map(|id| fleet.name(*id)) {
+        if !clusters.contains(&name) {
+            clusters.push(name);
+        }
+    }
+    if !workload.config.dispatcher.adds_in_rounds() {
+        clusters.sort_unstable();
+    }
     let dropped = dropped.into_iter().map(Into::into).collect();
-    Some(NominationChange { dropped, ..NominationChange::of(clusters) })
+    Some(NominationChange { dropped, ..NominationChange::of(clusters.into_iter().map(Into::into)) })
 }
