@@ -173,18 +173,6 @@ fn progress(
     single_cluster: bool,
 ) -> NominationProgress {
     match copy.connection {
-        // An incomplete list proves neither presence nor absence: wait for it, but not longer than for a connection.
-        RemoteConnection::NotSynced { .. } if !view.is_lost(copy) => {
-            NominationProgress::Ongoing(Vec::new(), view.loss_deadline(copy))
-        }
-        // A create may have reached the cluster, so a copy may run there until the cluster counts as lost.
-        RemoteConnection::Disconnected { .. } if view.hub.create_sent && !view.is_lost(copy) => {
-            NominationProgress::Ongoing(Vec::new(), view.loss_deadline(copy))
-        }
-        // No create was sent, or the cluster is lost: another cluster may be nominated.
-        RemoteConnection::NotSynced { .. } | RemoteConnection::Disconnected { .. } => {
-            NominationProgress::Rejected
-        }
         RemoteConnection::Connected if is_rejected(view, copy, single_cluster) => {
             NominationProgress::Rejected
         }
@@ -192,7 +180,35 @@ fn progress(
             let deadline = admission_deadline(view, copy, single_cluster);
             NominationProgress::Ongoing(create(view, copy, single_cluster), deadline)
         }
+        RemoteConnection::NotSynced { .. } | RemoteConnection::Disconnected { .. } => {
+            progress_unreached(view, copy)
+        }
     }
+}
+
+/// The state of a cluster that is not reached.
+fn progress_unreached(view: &DispatchView<'_>, copy: &RemoteCopy) -> NominationProgress {
+    let (hub, lost_at) = (view.hub, view.loss_deadline(copy));
+    if view.is_lost(copy) {
+        return match hub.nominated_by_others {
+            // Cancelled, it would be nominated again at once.
+            true => NominationProgress::Ongoing(Vec::new(), None),
+            false => NominationProgress::Rejected,
+        };
+    }
+    // An incomplete list proves neither presence nor absence, and a create may have reached the cluster.
+    let may_have_copy =
+        hub.create_sent || matches!(copy.connection, RemoteConnection::NotSynced { .. });
+    if may_have_copy {
+        return NominationProgress::Ongoing(Vec::new(), lost_at);
+    }
+    let queues_are_late = hub.race_until.is_some_and(|until| view.now >= until);
+    // Of a single cluster that was chosen by its room nothing is lost if another one is nominated.
+    if hub.race.is_none() || queues_are_late {
+        return NominationProgress::Rejected;
+    }
+    let deadline = lost_at.into_iter().chain(hub.race_until).min();
+    NominationProgress::Ongoing(Vec::new(), deadline)
 }
 
 /// A cluster that was chosen by its room has to admit soon; in a race its queues may need longer. The nodes of an autoscaler

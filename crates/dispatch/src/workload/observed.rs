@@ -75,6 +75,8 @@ pub struct LocalWorkload {
     pub unconfigured_clusters: Vec<ClusterId>,
     /// The clusters that may be nominated now, if they race. `None` if one is chosen by its capacity.
     pub race: Option<Vec<ClusterId>>,
+    /// Another program nominates: it alone takes the nomination of a cluster back that is not reached.
+    pub nominated_by_others: bool,
     /// When a race ends without a winner; `None` if it has no end.
     pub race_until: Option<Time>,
     /// The epoch; 1 without an annotation, 0 of an absent Workload.

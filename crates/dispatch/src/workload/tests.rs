@@ -86,6 +86,7 @@ fn hub(line: &str) -> LocalWorkload {
             "slice" => hub.is_slice = true,
             "successor" => hub.has_successor = true,
             "former" => hub.is_own_version = false,
+            "external" => hub.nominated_by_others = true,
             _ => panic!("hub: {word}"),
         }
     }
@@ -697,6 +698,39 @@ fn a_nominated_cluster_that_is_lost_is_written_off_if_nothing_can_have_started()
             &["a live clone=1 job=1"],
             &["delete-job a"],
         ),
+    ]);
+}
+
+#[test]
+fn a_race_waits_for_clusters_that_are_not_reached_until_they_are_lost() {
+    let race = "quota race= nominated=a,b unsent";
+    let queue = "quota race=a,b race-until=60 nominated=a,b unsent";
+    check(&[
+        (1, race, &["a lost=0", "b lost=5"], &["wait-until 100"]),
+        (1, race, &["a lost=0", "b live clone=1 refused=no"], &["wait-until 100"]),
+        (100, race, &["a lost=0", "b lost=5"], &["wait-until 105"]),
+        (105, race, &["a lost=0", "b lost=5"], &["raise-epoch 2"]),
+        (999, "quota race= nominated=a unsent once", &["a lost=0"], &[]),
+        (2, "quota race= nominated=a unsent once", &["a lost=0 fenced"], &["raise-epoch 2"]),
+        // Nothing was sent there: the time of the queues is that of the race.
+        (59, queue, &["a lost=0", "b lost=5"], &["wait-until 60"]),
+        (60, queue, &["a lost=0", "b lost=5"], &["raise-epoch 2"]),
+        (60, "quota race=a race-until=60 nominated=a", &["a lost=0"], &["wait-until 100"]),
+    ]);
+}
+
+#[test]
+fn what_another_program_nominates_stays_while_a_cluster_is_not_reached() {
+    let unsent = "quota race= external nominated=a,b unsent";
+    let sent = "quota race= external nominated=a,b";
+    check(&[
+        (1, unsent, &["a lost=0", "b lost=5"], &["wait-until 100"]),
+        (999, unsent, &["a lost=0", "b lost=5"], &[]),
+        (999, sent, &["a lost=0 clone=1", "b unlisted=5"], &[]),
+        (999, sent, &["a lost=0", "b live clone=1 refused=no"], &[]),
+        (999, sent, &["a lost=0", "b live"], &["create-clone b"]),
+        (999, sent, &["a lost=0 clone=1", "b live clone=1 admitted=1"], &["ready b"]),
+        (1, sent, &["a live clone=1 refused=no", "b live clone=1 refused=no"], &["raise-epoch 2"]),
     ]);
 }
 

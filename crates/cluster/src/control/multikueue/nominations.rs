@@ -6,13 +6,14 @@ use engine::ids::ClusterId;
 use super::evaluated_workload::EvaluatedWorkload;
 use crate::control::workloads::NominationChange;
 
-/// Finds the nominated clusters to which nothing new is sent.
+/// Finds the nominated clusters to which nothing new is sent, and says which program nominates.
 pub(super) fn check_nominations(
     workload: EvaluatedWorkload<'_>,
     fleet: &Fleet,
     hub: &mut LocalWorkload,
 ) {
-    if workload.config.dispatcher == Dispatcher::External {
+    hub.nominated_by_others = workload.config.dispatcher == Dispatcher::External;
+    if hub.nominated_by_others {
         drop_strange_nominations(workload, fleet, hub);
     } else {
         let nominated = hub.nominated_clusters.iter().copied();

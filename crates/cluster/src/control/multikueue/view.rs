@@ -64,6 +64,7 @@ pub(super) fn hub_view(
         recorded_cluster: status.cluster_name.as_ref().map(&mut id),
         nominated_clusters: status.nominated_cluster_names.iter().map(&mut id).collect(),
         unconfigured_clusters: Vec::new(),
+        nominated_by_others: false,
         race: None,
         race_until: None,
         epoch: index::epoch(workload),

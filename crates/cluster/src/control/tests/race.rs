@@ -276,6 +276,16 @@ fn an_external_dispatcher_nominates_adds_and_withdraws() {
 }
 
 #[test]
+fn what_an_external_dispatcher_nominates_waits_for_its_connection() {
+    let mut control = manager_of(dispatching_settings("example.com/dispatcher"));
+    let step = nominated_by_others(&mut control, "50", &["east"]);
+    assert_eq!(orders(&step), [""; 0]);
+    assert_eq!(orders(&control.decide(NOW + 40.minutes())), [""; 0], "quota and nomination stay");
+    connect(&mut control, "east");
+    assert_eq!(orders(&control.decide(NOW + 41.minutes())), ["east clone-create"]);
+}
+
+#[test]
 fn an_external_dispatcher_cannot_nominate_a_cluster_of_another_config() {
     let mut control = external();
     let north = json!({"metadata": {"name": "north", "resourceVersion": "43"}, "spec": {}});

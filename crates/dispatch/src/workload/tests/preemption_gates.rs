@@ -63,7 +63,7 @@ fn a_cluster_that_is_not_reached_may_have_an_open_gate() {
         (20, RACE, &["a lost=10 clone=1 gate-open=5", next], &["wait-until 45", "wait-until 110"]),
         (20, RACE, &["a lost=10 clone=1", next], &["open-gate b", "wait-until 110"]),
         // No clone was sent there.
-        (20, &format!("{RACE} unsent"), &["a lost=10", next], &["open-gate b"]),
+        (20, &format!("{RACE} unsent"), &["a lost=10", next], &["open-gate b", "wait-until 110"]),
     ]);
 }
 
