@@ -5,9 +5,10 @@ use std::sync::Arc;
 use ::jobs::{
     GenericJob, JobObject,
     construct_workload::{construct_workload, priority_source},
-    reconcile::{self, ReconcileContext, ReconcileStep},
+    reconcile::{self, ReconcileContext, ReconcileStep, WorkloadStep},
 };
 use crds::{
+    meta::is_deleting,
     names::{
         conditions::{EVICTED, FINISHED},
         reasons::UNREADABLE_STATUS,
@@ -57,7 +58,21 @@ impl JobEvaluation<'_> {
         };
         let mut steps = reconcile::reconcile(self.job, context);
         steps.extend(self.report_status(&steps));
+        steps.extend(self.delete_former());
         steps
+    }
+
+    /// Deletes the Workloads of an earlier job of the name. Without the gate FinishOrphanedWorkloads they are this job's.
+    fn delete_former(&self) -> Vec<ReconcileStep<JobObject>> {
+        let is_over = is_deleting(self.job.metadata());
+        if self.job.is_skipped() || is_over || !self.config.gates.finish_orphans {
+            return Vec::new();
+        }
+        let of_job = (self.key, self.job);
+        let former = self.owners.of_former_job(of_job, self.prebuilt, self.inputs.workloads);
+        let names = former.into_iter().filter_map(|workload| workload.metadata.name.clone());
+        let write = WorkloadStep::Delete;
+        names.map(|name| ReconcileStep::Workload { name, write: write.clone() }).collect()
     }
 
     /// Reports a status that cannot be read, unless there is more to say.

@@ -10,7 +10,7 @@ use crds::{
     names::conditions::FINISHED,
     v1beta2::Workload,
 };
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use runtime::watch::Key;
 
 use super::inputs::WorkloadEffect;
@@ -152,6 +152,19 @@ impl Owners {
         former.map(|owned| (owned.clone(), effect())).collect()
     }
 
+    /// Workloads of an earlier job of the name, but for the one that the job names. The garbage collector may take long to delete them,
+    /// and meanwhile they hold quota.
+    pub(super) fn of_former_job<'a>(
+        &self,
+        (key, job): (&JobKey, &JobObject),
+        prebuilt: Option<&Key>,
+        workloads: &'a Workloads,
+    ) -> Vec<&'a Workload> {
+        let others = self.owned_by(key).filter(|owned| Some(*owned) != prebuilt);
+        let objects = others.filter_map(|owned| Some(&**workloads.get(owned)?.object()));
+        objects.filter(|workload| is_of_former_job(workload, job)).collect()
+    }
+
     /// Jobs of a kind that own Workloads.
     pub(super) fn of_kind(&self, kind: &Kind) -> impl Iterator<Item = &JobKey> {
         self.owned.keys().filter(move |job| job.kind == *kind)
@@ -220,6 +233,19 @@ fn ends_with_job(workload: &Workload, uid: &str) -> bool {
     let is_its = controller(&workload.metadata).is_some_and(|owner| owner.uid == uid);
     // Other members own that of a group. About a clone its manager decides, which dispatches it again.
     goes_on && is_its && !is_clone(workload)
+}
+
+/// Whether the controller of a Workload, which is not deleted, is an earlier job of the name of this one.
+fn is_of_former_job(workload: &Workload, job: &JobObject) -> bool {
+    let metadata = job.metadata();
+    let is_another = controller(&workload.metadata)
+        .is_some_and(|owner| Some(owner.uid.as_str()) != metadata.uid.as_deref());
+    let made = |metadata: &ObjectMeta| metadata.creation_timestamp.as_ref().map(|time| time.0);
+    // The watch may not show a later job of the name yet, with a Workload of its own: that one is not older than this job.
+    let is_older =
+        made(&workload.metadata).zip(made(metadata)).is_some_and(|(workload, job)| workload < job);
+    let others_decide = group::is_group_workload(workload) || is_clone(workload);
+    is_another && is_older && !others_decide && !is_deleting(&workload.metadata)
 }
 
 /// The job of one of these kinds that an owner reference names.
