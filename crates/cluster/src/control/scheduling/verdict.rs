@@ -67,8 +67,13 @@ impl VerdictInputs<'_> {
             Some(refused) => refusals_message(refused, self.fleet, self.engine.names()),
             None => explain::condition_message(self.engine, entry),
         };
+        let reason = match explain::condition_reason(entry) {
+            // Upstream knows no reason either, and a condition has one.
+            "" => reasons::PENDING,
+            reason => reason,
+        };
         let pending = PendingMessage {
-            reason: explain::condition_reason(entry).to_owned(),
+            reason: reason.to_owned(),
             message,
             gated: entry.outcome == CycleOutcome::PreemptionGated,
             by_cycle: true,

@@ -129,3 +129,33 @@ fn many_reasons_leave_room_for_a_reservation() {
         assert!(reason.starts_with("False "), "w{at:02}: {reason}");
     }
 }
+
+#[test]
+fn a_resource_outside_all_groups_leaves_the_reason_pending() {
+    for gates in ["", "UnadmittedWorkloadsObservability=false"] {
+        let mut cluster = life_cycle::with_gates(gates);
+        let quota = |name: &str| json!({"name": name, "nominalQuota": "8"});
+        cluster.queue(&json!({"resourceGroups": [{
+            "coveredResources": ["cpu", "memory"],
+            "flavors": [{"name": "default", "resources": [quota("cpu"), quota("memory")]}],
+        }]}));
+        let requests = json!({"cpu": "1", "memory": "1", "nvidia.com/gpu": "1"});
+        let container = json!({"name": "main", "resources": {"requests": requests}});
+        cluster.workload(
+            "w",
+            1,
+            &json!({"spec": {"podSets": [{
+                "name": "main", "count": 1, "template": {"spec": {"containers": [container]}},
+            }]}}),
+        );
+        cluster.settle().wait(1).settle();
+        assert_eq!(
+            cluster.condition("w", RESERVED),
+            "False Pending: couldn't assign flavors to pod set main: resource nvidia.com/gpu unavailable in ClusterQueue",
+            "{gates}"
+        );
+        let pending = "w kueue-admission Pending: couldn't assign flavors";
+        let events = cluster.take_events();
+        assert!(events.iter().any(|one| one.starts_with(pending)), "{gates}: {events:?}");
+    }
+}
