@@ -57,6 +57,8 @@ pub struct IndexConfig {
     pub concurrent_admission: bool,
     /// Gate AdmissionGatedBy.
     pub admission_gated_by: bool,
+    /// Gate TopologyAwareScheduling. Without it no flavor and no pod set has a topology.
+    pub topology_aware_scheduling: bool,
     /// Gate KueueDRARejectWorkloadsWhenDRADisabled: a Workload whose pods claim devices is not admitted, since devices are not
     /// charged.
     pub refuse_device_claims: bool,
@@ -108,6 +110,7 @@ impl Default for IndexConfig {
             priority_sorting: true,
             concurrent_admission: false,
             admission_gated_by: true,
+            topology_aware_scheduling: true,
             refuse_device_claims: true,
             agent: None,
             workload_labels: WorkloadLabelRules::default(),

@@ -47,7 +47,8 @@ impl Index {
         name: &str,
         flavor: Option<&ResourceFlavor>,
     ) -> Vec<Event> {
-        vec![self.flavors.resource_flavor(names, name, flavor)]
+        let with_topology = self.config.topology_aware_scheduling;
+        vec![self.flavors.resource_flavor(names, (name, flavor), with_topology)]
     }
 
     /// Enters a Topology.

@@ -35,12 +35,12 @@ impl Flavors {
         self.topologies.contains(name)
     }
 
-    /// Enters a ResourceFlavor.
+    /// Enters a ResourceFlavor, with or without its topology.
     pub(crate) fn resource_flavor(
         &mut self,
         names: &mut Names,
-        name: &str,
-        flavor: Option<&ResourceFlavor>,
+        (name, flavor): (&str, Option<&ResourceFlavor>),
+        with_topology: bool,
     ) -> Event {
         let id = names.flavors.intern(name);
         self.names.entry(id).or_insert_with(|| name.to_owned());
@@ -48,7 +48,7 @@ impl Flavors {
             self.flavors.remove(name);
             return Event::Flavor(id, None);
         };
-        let topology = flavor.spec.topology_name.as_deref();
+        let topology = flavor.spec.topology_name.as_deref().filter(|_| with_topology);
         let spec = FlavorSpec {
             labels: selectors::pairs(&flavor.spec.node_labels),
             taints: selectors::taints(&flavor.spec.node_taints),

@@ -190,6 +190,7 @@ mod tests {
         ("QuotaCheckStrategy", |all| all.core.scheduler.index.ignore_uncovered_resources),
         ("ReclaimablePods", |all| all.core.scheduler.index.reclaimable_pods && all.core.jobs.gates.reclaimable_pods),
         ("ShortWorkloadNames", |all| all.core.jobs.gates.short_names),
+        ("TopologyAwareScheduling", |all| all.core.scheduler.index.topology_aware_scheduling),
         ("TASRespectNodeAffinityPreferred", |all| all.core.scheduler.engine.tas_respect_node_affinity_preferred),
     ];
 

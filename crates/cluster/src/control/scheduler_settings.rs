@@ -72,6 +72,7 @@ pub fn index_settings(file: &Configuration, gates: &Gates) -> index::IndexConfig
         priority_sorting: on(Gate::PrioritySortingWithinCohort),
         concurrent_admission: on(Gate::ConcurrentAdmission),
         admission_gated_by: on(Gate::AdmissionGatedBy),
+        topology_aware_scheduling: on(Gate::TopologyAwareScheduling),
         refuse_device_claims: on(Gate::KueueDRARejectWorkloadsWhenDRADisabled),
         agent: None,
         workload_labels: workload_labels(file, gates),

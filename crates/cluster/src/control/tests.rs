@@ -98,6 +98,7 @@ mod variant_families;
 mod variants;
 mod waiting_workloads;
 mod without_scheduler;
+mod without_topologies;
 mod workloads_of_groups;
 mod workloads_of_jobs;
 
