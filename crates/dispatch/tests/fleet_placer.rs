@@ -107,6 +107,7 @@ fn submit_with_priority(
         allowed_flavors: None,
         variant_of: None,
         replaced_slice: None,
+        elastic: false,
         checks: Vec::new(),
         admission: None,
     };

@@ -373,6 +373,8 @@ pub struct WorkloadInfo {
     pub variant_of: Option<Box<str>>,
     /// The older slice of its job that it replaces, named as in [`crate::Names::workloads`].
     pub replaced_slice: Option<Box<str>>,
+    /// It belongs to an elastic job, also as the first slice.
+    pub elastic: bool,
     /// States of admission checks; those not listed are pending.
     pub checks: Vec<(CheckId, CheckState)>,
     /// Quota it already holds.

@@ -132,6 +132,7 @@ impl Index {
             allowed_flavors: variant::allowed(names, workload),
             variant_of: workload.parent().map(|owner| owner.uid.as_str().into()),
             replaced_slice: workload_slice::replaced_slice(workload).map(Into::into),
+            elastic: workload_slice::is_elastic(workload),
             checks: crate::admission_check::states(names, workload),
             admission,
         };

@@ -162,6 +162,7 @@ impl World {
             allowed_flavors: None,
             variant_of: None,
             replaced_slice: None,
+            elastic: false,
             checks: Vec::new(),
             admission: None,
         };

@@ -146,6 +146,7 @@ fn submit(
         allowed_flavors: None,
         variant_of: None,
         replaced_slice: None,
+        elastic: false,
         checks: Vec::new(),
         admission: None,
     };

@@ -54,10 +54,13 @@ fn acquire_class(state: &mut State, spec: &mut WorkloadInfo) -> EquivalenceClass
     // Without its gate a slice or variant is queued like any other Workload.
     let slices = state.settings.elastic_jobs_via_workload_slices;
     let variants = state.settings.concurrent_admission;
+    let replaced_slice = spec.replaced_slice.take().filter(|_| slices);
+    let elastic = spec.elastic || replaced_slice.is_some();
     state.workloads.acquire_class(EquivalenceClass {
         priority: spec.priority,
         pod_sets,
-        replaced_slice: spec.replaced_slice.take().filter(|_| slices),
+        replaced_slice,
+        elastic_topology: elastic && state.settings.elastic_jobs_via_workload_slices_with_tas,
         allowed: spec.allowed_flavors.take().filter(|_| variants).map(Into::into),
     })
 }

@@ -163,7 +163,7 @@ fn pod_set(
     }
     let assigned = assigned.into_iter().collect::<Option<SmallVec<[FlavorId; 2]>>>();
     let topology_error =
-        assigned.and_then(|assigned| topology_error(state, attempt.queue, spec, &assigned));
+        assigned.and_then(|assigned| topology_error(state, attempt, spec, &assigned));
     let (name, count) = (spec.name.clone(), spec.count);
     PodSetExplanation { name, count, uncovered, flavors, topology_error }
 }
@@ -213,18 +213,24 @@ fn resource_group(
 /// group.
 fn topology_error(
     state: &State,
-    queue: QueueId,
+    attempt: &AssignmentAttempt<'_>,
     spec: &PodSetSpec,
     assigned: &[FlavorId],
 ) -> Option<NoFitReason> {
+    let queue = attempt.queue;
     let asks = spec.asks_for_topology() || state.queues.at(queue).topology_only;
     let follows =
         assigned.is_empty() && spec.topology.as_ref().is_some_and(|one| one.group.is_some());
     let later = assigned.iter().any(|&flavor| {
         checks::topology_timing(&state.queues, queue, flavor) > TopologyTiming::WithQuota
     });
-    let matters = asks && spec.count > 0 && !follows && !later;
-    if !matters {
+    if !asks || spec.count == 0 {
+        return None;
+    }
+    if let Some(reason) = topology::unsupported_constraint(attempt.class, spec) {
+        return Some(reason);
+    }
+    if follows || later {
         return None;
     }
     let State { names, topology, queues, .. } = state;

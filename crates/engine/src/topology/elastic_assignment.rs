@@ -14,7 +14,6 @@ use smallvec::SmallVec;
 
 use crate::cycle::entry::CycleEntry;
 use crate::flavors::assignment::Assignment;
-use crate::flavors::attempt::AssignmentAttempt;
 use crate::ids::{DomainId, WorkloadId};
 use crate::reason::NoFitReason;
 use crate::settings::EngineSettings;
@@ -186,14 +185,11 @@ fn first_pods(retained: RetainedLeaves, mut pods: i64) -> RetainedLeaves {
 }
 
 /// The reason why a pod set of an elastic job cannot use TAS: required and preferred topologies cannot grow.
-pub(super) fn unsupported_constraint(
-    settings: &EngineSettings,
-    attempt: &AssignmentAttempt<'_>,
+pub(crate) fn unsupported_constraint(
+    class: &EquivalenceClass,
     spec: &PodSetSpec,
 ) -> Option<NoFitReason> {
-    let elastic = settings.elastic_jobs_via_workload_slices_with_tas
-        && attempt.class.replaced_slice.is_some();
-    match spec.topology.as_ref().filter(|_| elastic)?.mode.as_ref()? {
+    match spec.topology.as_ref().filter(|_| class.elastic_topology)?.mode.as_ref()? {
         TopologyMode::Required(_) => Some(NoFitReason::ElasticConstraint { required: true }),
         TopologyMode::Preferred(_) => Some(NoFitReason::ElasticConstraint { required: false }),
         TopologyMode::Unconstrained => None,

@@ -46,19 +46,23 @@ fn pod_set_requests<'a>(
     let mut all = SmallVec::new();
     let pod_sets = attempt.class.pod_sets.iter().zip(&assignment.pod_sets).enumerate();
     for (pod_set, (spec, one)) in pod_sets {
-        // A pod set that got no pods, or is delayed, needs no domains now.
-        let asks = implied || spec.asks_for_topology();
-        if asks && one.count > 0 && !one.delayed_topology {
-            let given = one.flavor_assignments.iter().map(|choice| choice.flavor);
-            let flavor =
-                only_flavor(&state.names, &state.topology, &state.queues, attempt.queue, given);
-            let flavor = flavor.map_err(|reason| (pod_set, reason))?;
-            if let Some(reason) = unsupported_constraint(&state.settings, attempt, spec) {
-                return Err((pod_set, reason));
-            }
-            let (retained, pods) = (retained.get(pod_set), one.count - retained.pods(pod_set));
-            all.push(TasPodSetRequest { pod_set, spec, pods, flavor, within: None, retained });
+        // A pod set that got no pods needs no domains.
+        if one.count == 0 || !(implied || spec.asks_for_topology()) {
+            continue;
         }
+        // Also of a delayed pod set: a second pass would never place it, and it would keep its quota.
+        if let Some(reason) = unsupported_constraint(attempt.class, spec) {
+            return Err((pod_set, reason));
+        }
+        if one.delayed_topology {
+            continue;
+        }
+        let given = one.flavor_assignments.iter().map(|choice| choice.flavor);
+        let flavor =
+            only_flavor(&state.names, &state.topology, &state.queues, attempt.queue, given);
+        let flavor = flavor.map_err(|reason| (pod_set, reason))?;
+        let (retained, pods) = (retained.get(pod_set), one.count - retained.pods(pod_set));
+        all.push(TasPodSetRequest { pod_set, spec, pods, flavor, within: None, retained });
     }
     Ok(all)
 }

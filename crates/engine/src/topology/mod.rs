@@ -43,6 +43,7 @@ pub(crate) mod topologies;
 mod topology_usage;
 
 pub use affinity_score::PreferredTerm;
+pub(crate) use elastic_assignment::unsupported_constraint;
 pub use exclusion_stats::NodeMismatch;
 pub(crate) use flavor_assigner::{
     assign, assign_assuming_preemption, assume, finds_topology_assignment, fits, forget,

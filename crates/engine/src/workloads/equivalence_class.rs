@@ -22,6 +22,8 @@ pub(crate) struct EquivalenceClass {
     pub(crate) pod_sets: Vec<PodSetSpec>,
     /// The slice that it replaces: the result depends on that slice's admission.
     pub(crate) replaced_slice: Option<Box<str>>,
+    /// It is a slice of an elastic job, which may not ask for every topology (gate ElasticJobsViaWorkloadSlicesWithTAS).
+    pub(crate) elastic_topology: bool,
     /// The only flavors that its pods may get; `None` for all.
     pub(crate) allowed: Option<Box<[FlavorId]>>,
 }
@@ -35,8 +37,9 @@ impl EquivalenceClass {
             ..one.clone()
         };
         let pod_sets = |class: &Self| class.pod_sets.iter().map(counted).collect::<Vec<_>>();
-        (self.priority, &self.replaced_slice, &self.allowed)
-            == (other.priority, &other.replaced_slice, &other.allowed)
+        let others = |class: &Self| (class.priority, class.elastic_topology);
+        others(self) == others(other)
+            && (&self.replaced_slice, &self.allowed) == (&other.replaced_slice, &other.allowed)
             && pod_sets(self) == pod_sets(other)
     }
 }

@@ -17,7 +17,7 @@
 //!    node/cpu=2 (request of a pod on its node, if it differs from the quota request)
 //!    required=rack preferred=rack unconstrained slice=rack:2
 //!    class (its priority is that of a WorkloadPriorityClass)
-//!    gated (a preemption gate is closed) replaces=OTHER (the workload slice that it replaces)
+//!    gated (a preemption gate is closed) replaces=OTHER (the workload slice that it replaces) elastic (a first one)
 //!    family=NAME allowed=FLAVOR,FLAVOR (a variant and its allowed flavors; a cq says last=FLAVOR)
 //!    group=g hold=requeue hold=out invalid uid=u template=1 check=NAME:STATE
 //! finish one, evict one, withdraw one, release one t=9 hold=requeue, reclaim one 2

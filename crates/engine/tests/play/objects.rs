@@ -294,6 +294,7 @@ impl Player {
             }),
             variant_of: words.text("family").map(Into::into),
             replaced_slice: words.text("replaces").map(Into::into),
+            elastic: words.has("elastic"),
             checks,
             admission: None,
         };

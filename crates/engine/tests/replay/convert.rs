@@ -316,6 +316,7 @@ pub(crate) fn workload(
         allowed_flavors: None,
         variant_of: None,
         replaced_slice: None,
+        elastic: false,
         checks: Vec::new(),
         admission: admission(names, object)?,
     })

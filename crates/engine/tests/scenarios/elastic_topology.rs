@@ -210,6 +210,69 @@ fn required_and_preferred_topologies_cannot_grow() {
 }
 
 #[test]
+fn the_first_slice_is_refused_required_and_preferred_topologies() {
+    let fixture = "
+        topology racks levels=rack,node
+        flavor tas topology=racks
+        node h1 rack=r1 gpu=9
+        cq team-a gpu/tas=9
+        wl first q=team-a pods=2 gpu=1 required=rack t=1 elastic
+        messages
+        cycle
+        explain first
+        wl first q=team-a pods=2 gpu=1 preferred=rack t=1 elastic
+        cycle
+        wl first q=team-a pods=2 gpu=1 unconstrained t=1 elastic
+        cycle
+    ";
+    check(
+        &format!("settings elastic-tas\n{fixture}"),
+        &expect![[r#"
+        1  inadmissible-class first team-a NoFit: failed to assign flavors to pod set main: required topology is not supported with ElasticJobsViaWorkloadSlices
+        ?  first is inadmissible in team-a
+        ?  flavor tas: enough quota is free, and the pods fit into its topology
+        ?  required topology is not supported with ElasticJobsViaWorkloadSlices
+        2  inadmissible-class first team-a NoFit: failed to assign flavors to pod set main: preferred topology is not supported with ElasticJobsViaWorkloadSlices
+        3  reserve first team-a gpu=tas:2 at r1/h1:2
+    "#]],
+    );
+    // Without the gate no slice keeps its domains, so that each topology is assigned.
+    check(
+        fixture,
+        &expect![[r#"
+        1  reserve first team-a gpu=tas:2 at r1/h1:2
+        ?  first holds quota in team-a
+    "#]],
+    );
+}
+
+#[test]
+fn a_refused_topology_is_not_delayed() {
+    check(
+        "
+        settings elastic-tas
+        topology racks levels=rack,node
+        flavor tas topology=racks
+        check nodes topology=after-checks
+        cq team-a gpu/tas=9 check=nodes
+        wl old q=team-a pods=2 gpu=1 unconstrained t=1 elastic
+        cycle
+        messages
+        wl new q=team-a pods=4 gpu=1 required=rack t=2 replaces=old
+        cycle
+        explain new
+        ",
+        &expect![[r#"
+            1  reserve old team-a gpu=tas:2, needs nodes
+            2  inadmissible new team-a NoFit: failed to assign flavors to pod set main: required topology is not supported with ElasticJobsViaWorkloadSlices
+            ?  new is inadmissible in team-a
+            ?  flavor tas: enough quota is free, its topology is assigned when its admission checks are ready
+            ?  required topology is not supported with ElasticJobsViaWorkloadSlices
+        "#]],
+    );
+}
+
+#[test]
 fn additional_pods_fill_whole_topology_slices() {
     check(
         "

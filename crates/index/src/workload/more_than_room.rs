@@ -2,12 +2,13 @@
 //! only these, leaves the choice of nodes to the scheduler.
 
 use crds::{
-    names::annotations::{ELASTIC_JOB, WORKLOAD_SLICE_NAME},
     pod::{NamedItem, PodSpec},
     v1beta2::Workload,
 };
 use dispatch::JobGvk;
 use serde_json::Value;
+
+use super::workload_slice::is_elastic;
 
 /// Kinds with controllers that make further pods while the first ones run, for an upgrade, or move pods away from a node themselves.
 const WITH_OTHER_PODS: [(&str, &str); 2] =
@@ -16,14 +17,6 @@ const WITH_OTHER_PODS: [(&str, &str); 2] =
 /// Whether pods may come that were not counted, and run beside the first ones or elsewhere.
 pub(super) fn may_get_other_pods(workload: &Workload, kind: &JobGvk) -> bool {
     is_elastic(workload) || WITH_OTHER_PODS.contains(&(&*kind.group, &*kind.kind))
-}
-
-/// A slice gets more pods without a new start.
-fn is_elastic(workload: &Workload) -> bool {
-    let annotations = workload.metadata.annotations.as_ref();
-    annotations.is_some_and(|all| {
-        all.contains_key(WORKLOAD_SLICE_NAME) || all.get(ELASTIC_JOB).is_some_and(|on| on == "true")
-    })
 }
 
 /// Whether the scheduler looks at more: other pods, volumes, devices, ports.
@@ -66,6 +59,7 @@ fn is_empty(list: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use crds::names::annotations::{ELASTIC_JOB, WORKLOAD_SLICE_NAME};
     use serde_json::json;
 
     use super::*;
