@@ -156,6 +156,22 @@ fn a_pod_that_waits_for_a_failed_node_is_ended() {
 }
 
 #[test]
+fn the_failed_node_of_a_finished_workload_ends_no_pod() {
+    let mut cluster = with_workload(4);
+    cluster.observe(ready("a3", "a", 70));
+    let mut conditions = cluster.workloads["train"]["status"]["conditions"].clone();
+    conditions.as_array_mut().expect("conditions").push(json!({
+        "type": "Finished", "status": "True", "reason": "Succeeded", "message": "",
+        "lastTransitionTime": cluster.now.to_string(),
+    }));
+    cluster.workload("train", 1, &json!({"status": {"conditions": conditions}})).settle();
+    cluster.observe(pod(member("p0", 0, Some("a1"), 81))).settle();
+    cluster.observe(not_ready("a1", "a", 90));
+    let step = cluster.control.decide(cluster.now);
+    assert_eq!(ended(&step), [""; 0]);
+}
+
+#[test]
 fn a_pod_waits_for_a_node_that_has_time_to_recover() {
     let ended_at = |gates: &str, seconds: i64| {
         let mut cluster = with_gates(gates);

@@ -38,7 +38,7 @@ use std::{
 use ::jobs::pod_sets_info::AssignedFlavors;
 use crds::{
     meta::is_true,
-    names::conditions::{ADMITTED, EVICTED},
+    names::conditions::{ADMITTED, EVICTED, FINISHED},
     v1beta2::Workload,
 };
 use index::status::assigned_nodes;
@@ -275,7 +275,8 @@ impl NodesAndPods {
         now: Timestamp,
     ) -> Option<(AssignedNodes, BTreeMap<String, NodeHealth>)> {
         let conditions = &workload.status.conditions;
-        let runs = is_true(conditions, ADMITTED) && !is_true(conditions, EVICTED);
+        let is_over = is_true(conditions, EVICTED) || is_true(conditions, FINISHED);
+        let runs = is_true(conditions, ADMITTED) && !is_over;
         let observed = self.availability.is_complete();
         if !self.gates.enabled() || !observed || !runs || !has_topology(workload) {
             return None;
