@@ -537,6 +537,9 @@ fn a_delayed_topology_is_assigned_in_a_second_pass_after_the_checks() {
     assert_eq!(first_assignment(&cluster, "train")["delayedTopologyRequest"], "Ready");
     assert_eq!(assigned(&cluster, "train"), [("a1".to_owned(), 2), ("a2".to_owned(), 2)]);
     assert!(cluster.condition("train", "Admitted").starts_with("True"));
+    let events = cluster.take_events();
+    let admitted = "train kueue-admission Admitted: Admitted by ClusterQueue cq";
+    assert!(events.iter().any(|one| one.starts_with(admitted)), "{events:?}");
 }
 
 #[test]

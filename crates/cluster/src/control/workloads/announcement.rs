@@ -167,9 +167,10 @@ impl StatusChange<'_> {
             events.push(self.normal(reporter, reasons::MULTI_KUEUE, note));
         }
         if self.became_true(ADMITTED).is_some() {
-            // Without checks the scheduler admits in the write of the reservation.
+            // Without checks the scheduler admits in the write of the reservation, and after a second pass in that of the topology.
+            let by_scheduler = reserved || self.transitions.topology().is_some();
             let reporter =
-                if reserved { reporters::SCHEDULER } else { reporters::WORKLOAD_CONTROLLER };
+                if by_scheduler { reporters::SCHEDULER } else { reporters::WORKLOAD_CONTROLLER };
             let reserved_at = find(&self.after.conditions, QUOTA_RESERVED);
             let waited = self.seconds_since(reserved_at.and_then(Condition::transitioned_at));
             let note = format!(
