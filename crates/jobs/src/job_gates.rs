@@ -10,8 +10,6 @@ pub struct JobGates {
     pub assign_queue_labels: bool,
     /// `ElasticJobsViaWorkloadSlices`.
     pub elastic_jobs: bool,
-    /// `ElasticJobsViaWorkloadSlicesWithTAS`.
-    pub elastic_jobs_with_topology: bool,
     /// `PartialAdmission`.
     pub partial_admission: bool,
     /// `TopologyAwareScheduling`.
@@ -54,7 +52,6 @@ impl Default for JobGates {
             admission_gated_by: true,
             assign_queue_labels: true,
             elastic_jobs: true,
-            elastic_jobs_with_topology: false,
             partial_admission: true,
             topology: true,
             topology_layers: true,

@@ -85,24 +85,32 @@ fn check_common<J: GenericJob>(job: &J, gates: JobGates) -> Errors {
     if gates.admission_gated_by {
         errors.extend(gated_by::check(&annotations(job)));
     }
-    errors.extend(elastic::check_topology(job, gates));
-    errors.extend(of_templates(job, gates));
+    // As upstream, which looks at no other topology annotation then.
+    if let Some(error) = elastic::check_topology(job, gates) {
+        errors.push(error);
+    } else {
+        errors.extend(check_topology(job, gates));
+    }
+    errors.extend(check_number_of_pod_sets(job));
     errors
 }
 
 /// Errors of the pod templates.
 pub fn of_templates<J: GenericJob>(job: &J, gates: JobGates) -> Errors {
-    let mut errors = Errors::new();
-    if gates.topology && job.checks_topology() {
-        let templates = job.templates();
-        let found = topology::check(&templates, gates).into_iter();
-        errors.extend(found.map(|error| error.with_advice(job.topology_advice())));
-        if job.checks_pod_set_groups() {
-            errors.extend(topology::check_groups(&templates));
-        }
+    let mut errors = check_topology(job, gates);
+    errors.extend(check_number_of_pod_sets(job));
+    errors
+}
+
+fn check_topology<J: GenericJob>(job: &J, gates: JobGates) -> Errors {
+    if !gates.topology || !job.checks_topology() {
+        return vec![];
     }
-    if job.checks_number_of_pod_sets() {
-        errors.extend(check_number_of_pod_sets(job));
+    let templates = job.templates();
+    let found = topology::check(&templates, gates).into_iter();
+    let mut errors: Errors = found.map(|error| error.with_advice(job.topology_advice())).collect();
+    if job.checks_pod_set_groups() {
+        errors.extend(topology::check_groups(&templates));
     }
     errors
 }
@@ -147,7 +155,7 @@ fn check_prebuilt_change<J: GenericJob>(new: &J, old: &J, gates: JobGates) -> Er
 
 fn check_number_of_pod_sets<J: GenericJob>(job: &J) -> Errors {
     let n_templates = job.templates().len();
-    if n_templates <= MAX_POD_SETS {
+    if !job.checks_number_of_pod_sets() || n_templates <= MAX_POD_SETS {
         return vec![];
     }
     vec![FieldError::invalid(
