@@ -213,7 +213,8 @@ impl Configuration {
     /// # Errors
     /// If a value is not allowed with these gates.
     pub fn check_with(&self, gates: &Gates) -> Result<(), ConfigError> {
-        let problems = validate::reserved_resources::check(self, gates);
+        let mut problems = validate::reserved_resources::check(self, gates);
+        problems.extend(validate::quota_check_strategy::check(self, gates));
         if problems.is_empty() { Ok(()) } else { Err(ConfigError::Invalid(problems)) }
     }
 

@@ -419,15 +419,11 @@ fn every_validation_names_its_field() {
             "resources.transformations[0].outputs[b]",
         ),
         (
-            "resources: {quotaCheckStrategy: IgnoreUndeclared, excludeResourcePrefixes: [a]}",
-            "resources.quotaCheckStrategy",
-        ),
-        (
             "resources: {deviceClassMappings: [{name: a, deviceClassNames: ['1', '2', '3', '4', '5', '6', '7', '8', '9']}]}",
             "resources.deviceClassMappings[0].deviceClassNames",
         ),
         (
-            "resources: {deviceClassMappings: [{name: a, sources: [{}]}]}",
+            "resources: {deviceClassMappings: [{name: a, deviceClassNames: [c], sources: [{}]}]}",
             "resources.deviceClassMappings[0].sources[0]",
         ),
         (

@@ -1,6 +1,8 @@
 //! Validation of a configuration beyond its types. Finds all problems, each with the path of its field.
 
 mod custom_labels;
+mod device_classes;
+pub(super) mod quota_check_strategy;
 pub(super) mod reserved_resources;
 mod servers;
 
@@ -11,7 +13,7 @@ use jobs::{Kinds, integrations::INTEGRATIONS};
 
 use super::{
     ALWAYS_INTERACTIVE, AccessProvider, Configuration, ExecConfig, GoDuration, INCREMENTAL,
-    Integrations, QuotaCheckStrategy,
+    Integrations,
 };
 
 /// When a command that prints credentials may use standard input.
@@ -273,27 +275,7 @@ fn resources(config: &Configuration, problems: &mut Problems) {
             problems.unless(amount.is_some(), &path, "must be a quantity");
         }
     }
-    // IgnoreUndeclared leaves out every resource without quota, so prefixes would have no effect.
-    let ignores = resources.quota_check_strategy == QuotaCheckStrategy::IgnoreUndeclared;
-    if ignores && !resources.exclude_resource_prefixes.is_empty() {
-        let detail =
-            "excludeResourcePrefixes is not allowed when quotaCheckStrategy is IgnoreUndeclared";
-        let field = "resources.quotaCheckStrategy";
-        problems.extend([FieldError::invalid(field, "IgnoreUndeclared", detail)]);
-    }
-    let path = "resources.deviceClassMappings";
-    let mappings = &resources.device_class_mappings;
-    problems.unless(mappings.len() <= 16, path, "must have at most 16 entries");
-    for (i, mapping) in mappings.iter().enumerate() {
-        let path = format!("{path}[{i}]");
-        let few = mapping.device_class_names.len() <= 8;
-        problems.unless(few, &format!("{path}.deviceClassNames"), "must have at most 8 entries");
-        for (j, source) in mapping.sources.iter().enumerate() {
-            let one = source.counter.is_some() != source.capacity.is_some();
-            let problem = "must have exactly one of counter and capacity";
-            problems.unless(one, &format!("{path}.sources[{j}]"), problem);
-        }
-    }
+    device_classes::check(&resources.device_class_mappings, problems);
 }
 
 fn retention(config: &Configuration, problems: &mut Problems) {

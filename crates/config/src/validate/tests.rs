@@ -1,6 +1,6 @@
 //! Texts of refusals. `tests.rs` of the crate has a case of every validated field.
 
-use crate::Configuration;
+use crate::{Configuration, gates::Gates};
 
 /// What is wrong with a file; empty if it is valid.
 fn problems(body: &str) -> Vec<String> {
@@ -213,12 +213,63 @@ fn the_interactive_mode_of_a_command_is_a_known_one() {
 
 #[test]
 fn prefixes_are_not_excluded_where_undeclared_resources_are_ignored() {
-    check(&[(
-        "resources: {quotaCheckStrategy: IgnoreUndeclared, excludeResourcePrefixes: [a]}",
-        &[
-            "resources.quotaCheckStrategy: Invalid value: \"IgnoreUndeclared\": excludeResourcePrefixes is not allowed when quotaCheckStrategy is IgnoreUndeclared",
-        ],
-    )]);
+    let body = "resources: {quotaCheckStrategy: IgnoreUndeclared, excludeResourcePrefixes: [a]}";
+    let text = format!("apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n{body}\n");
+    let config = Configuration::load(&text, None).expect("valid without gates");
+    let refusal = |flag: &str| {
+        let gates = Gates::parse(flag).expect("gates");
+        config.check_with(&gates).err().map(|error| error.to_string())
+    };
+    let expected = "invalid configuration: resources.quotaCheckStrategy: Invalid value: \"IgnoreUndeclared\": excludeResourcePrefixes is not allowed when quotaCheckStrategy is IgnoreUndeclared";
+    assert_eq!(refusal("").as_deref(), Some(expected));
+    assert_eq!(refusal("QuotaCheckStrategy=false"), None, "the strategy has no effect");
+}
+
+#[test]
+fn device_classes_are_mapped_once() {
+    let path = "resources.deviceClassMappings";
+    let found =
+        |mappings: &str| problems(&format!("resources: {{deviceClassMappings: [{mappings}]}}"));
+    let counter = |name: &str| format!("{{counter: {{name: {name}}}}}");
+    let mapping = |name: &str, classes: &str, sources: &str| {
+        format!("{{name: {name}, deviceClassNames: [{classes}], sources: [{sources}]}}")
+    };
+    let both = |first: &str, second: &str| {
+        found(&[mapping("a", "c", first), mapping("b", "d, c", second)].join(", "))
+    };
+    let one = |text: &str| [format!("{path}{text}")];
+    assert_eq!(found(&mapping("a", "c", "")), [""; 0]);
+    assert_eq!(
+        found(&[mapping("a", "c", ""), mapping("a", "d", "")].join(", ")),
+        one("[1].name: Duplicate value: \"a\"")
+    );
+    assert_eq!(
+        found(&mapping("a", "", "")),
+        one("[0].deviceClassNames: Required value: at least one device class name is required")
+    );
+    assert_eq!(
+        found(&mapping("a", "c, c", "")),
+        one("[0].deviceClassNames[1]: Duplicate value: \"c\"")
+    );
+    let mapped = one(
+        "[1].deviceClassNames[1]: Invalid value: \"c\": device class already mapped to resource a",
+    );
+    assert_eq!(both("", ""), mapped);
+    assert_eq!(both(&counter("x"), ""), mapped);
+    assert_eq!(both(&counter("x"), &counter("z")), [""; 0], "each counts another counter");
+    assert_eq!(
+        both(&counter("x"), &counter("x")),
+        one(
+            "[1].deviceClassNames[1]: Invalid value: \"c\": device class already has a counter source for counter \"x\""
+        )
+    );
+    let mixed = format!("{}, {{capacity: {{name: z}}}}", counter("x"));
+    assert_eq!(
+        found(&mapping("a", "c", &mixed)),
+        one(
+            "[0].sources: Invalid value: 2: cannot mix counter and capacity sources in the same mapping"
+        )
+    );
 }
 
 #[test]
