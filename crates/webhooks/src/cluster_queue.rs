@@ -54,15 +54,16 @@ impl Validate for ClusterQueue {
     }
 }
 
-/// An admission check may only be restricted to flavors of the ClusterQueue. A restriction that was wrong already may stay:
-/// older releases did not check it.
+/// An admission check may only be restricted to flavors of the ClusterQueue. A restriction that was wrong already may stay: older
+/// releases did not check it.
 fn check_on_flavors(spec: &ClusterQueueSpec, old: Option<&ClusterQueueSpec>) -> Errors {
-    let stored = old.map(unknown_flavors).unwrap_or_default();
     let mut errors = Errors::new();
     for (at, rule) in check_rules(spec).enumerate() {
+        if old.is_some_and(|old| is_unchanged(rule, spec, old)) {
+            continue;
+        }
         for (on, name) in rule.on_flavors.iter().enumerate() {
-            let known = flavors(spec).any(|flavor| flavor == name);
-            if !known && !stored.contains(&(rule.name.as_str(), name.as_str())) {
+            if !flavors(spec).any(|flavor| flavor == name) {
                 let field =
                     format!("spec.admissionChecksStrategy.admissionChecks[{at}].onFlavors[{on}]");
                 errors.push(FieldError::not_supported(field, name, flavors(spec)));
@@ -72,15 +73,18 @@ fn check_on_flavors(spec: &ClusterQueueSpec, old: Option<&ClusterQueueSpec>) -> 
     errors
 }
 
-/// Checks with flavors that the ClusterQueue does not have.
-fn unknown_flavors(spec: &ClusterQueueSpec) -> BTreeSet<(&str, &str)> {
-    let mut unknown = BTreeSet::new();
-    for rule in check_rules(spec) {
-        let flavors_of_rule = rule.on_flavors.iter();
-        let names = flavors_of_rule.filter(|name| !flavors(spec).any(|flavor| flavor == *name));
-        unknown.extend(names.map(|name| (rule.name.as_str(), name.as_str())));
-    }
-    unknown
+/// Whether neither the restriction of a check nor the flavors of the ClusterQueue change.
+fn is_unchanged(
+    rule: &AdmissionCheckStrategyRule,
+    spec: &ClusterQueueSpec,
+    old: &ClusterQueueSpec,
+) -> bool {
+    let all = |spec| flavors(spec).collect::<BTreeSet<_>>();
+    let on = |rule: &AdmissionCheckStrategyRule| {
+        rule.on_flavors.iter().cloned().collect::<BTreeSet<_>>()
+    };
+    let stored = check_rules(old).find(|stored| stored.name == rule.name);
+    stored.is_some_and(|stored| on(stored) == on(rule)) && all(old) == all(spec)
 }
 
 fn flavors(spec: &ClusterQueueSpec) -> impl Iterator<Item = &str> {

@@ -392,6 +392,34 @@ async fn a_check_on_an_unknown_flavor_that_is_stored_already_blocks_no_other_cha
 }
 
 #[tokio::test]
+async fn a_stored_check_on_an_unknown_flavor_counts_again_once_flavors_change() {
+    let queue = |flavors: &[&str], on_flavors: &[&str]| {
+        let flavor = |name: &&str| json!({"name": name, "resources": [{"name": "cpu", "nominalQuota": "1"}]});
+        let flavors: Vec<Value> = flavors.iter().map(flavor).collect();
+        let spec = json!({
+            "resourceGroups": [{"coveredResources": ["cpu"], "flavors": flavors}],
+            "admissionChecksStrategy": {"admissionChecks": [{"name": "c", "onFlavors": on_flavors}]},
+        });
+        object("ClusterQueue", &spec)
+    };
+    let old = queue(&["a", "b"], &["a", "gone", "lost"]);
+    for (new, refused) in [
+        (queue(&["b", "a"], &["lost", "gone", "a"]), vec![]),
+        (queue(&["a"], &["a", "gone", "lost"]), vec![1, 2]),
+        (queue(&["a", "b", "c"], &["a", "gone", "lost"]), vec![1, 2]),
+        (queue(&["a", "b"], &["gone", "lost"]), vec![0, 1]),
+        (queue(&["a", "b"], &["a", "b"]), vec![]),
+    ] {
+        let refusal = refusal("ClusterQueue", new.clone(), old.clone(), Rules::default()).await;
+        let text = refusal.unwrap_or_default();
+        for at in 0..3 {
+            let field = format!("admissionChecks[0].onFlavors[{at}]: Unsupported value");
+            assert_eq!(text.contains(&field), refused.contains(&at), "{new}: {text}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_body_that_is_no_review_is_a_bad_request() {
     for (body, answer) in [
         ("{\"apiVersion\"".to_owned(), 400),
