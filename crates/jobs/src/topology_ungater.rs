@@ -52,7 +52,7 @@ impl UngaterPod<'_> {
 /// names would be far from their neighbours in rank. That of a pod that is being deleted does not matter.
 ///
 /// # Errors
-/// If the pod set has a topology assignment, and a pod an offset that is no number and is part of its rank.
+/// If the pod set has a topology assignment, and a pod an offset that is no number, whether or not a rank is read with it.
 pub fn check_offsets(
     workload: &Workload,
     pod_set: &str,
@@ -60,8 +60,7 @@ pub fn check_offsets(
 ) -> Result<(), OffsetError> {
     let assigned =
         assignment(workload, pod_set).is_some_and(|one| one.topology_assignment.is_some());
-    let read = Ranks::of(workload, pod_set).is_some_and(|ranks| ranks.offset.is_none());
-    let checked = pods.iter().enumerate().filter(|(_, one)| assigned && read && !one.deleting);
+    let checked = pods.iter().enumerate().filter(|(_, one)| assigned && !one.deleting);
     for (pod, one) in checked {
         one.offset().map_err(|problem| OffsetError { pod, problem })?;
     }
@@ -204,8 +203,8 @@ struct Ranks<'a> {
     index_label: &'a str,
     /// Pods of the pod set.
     count: usize,
-    /// The rank in its pod set group of the first pod.
-    offset: Option<usize>,
+    /// The rank in its pod set group of the first pod; 0 without a group.
+    group_offset: i64,
 }
 
 impl<'a> Ranks<'a> {
@@ -214,14 +213,16 @@ impl<'a> Ranks<'a> {
         let request = request(workload, pod_set)?;
         let index_label = request.pod_index_label.as_deref()?;
         let count = count(assignment(workload, pod_set)?);
-        Some(Self { request, index_label, count, offset: group_offset(workload, pod_set) })
+        let group_offset = group_offset(workload, pod_set).unwrap_or(0);
+        let group_offset = i64::try_from(group_offset).ok()?;
+        Some(Self { request, index_label, count, group_offset })
     }
 
     /// The rank of every pod, except for those with a wrong offset that are being deleted. `None` if another pod has none, if two pods
     /// claim one, or if a pod runs in a domain that is not that of its rank.
     fn of_pods(&self, pods: &[UngaterPod<'_>], domains: &Domains<'_>) -> Option<PodRanks> {
-        let wrong = |pod: &UngaterPod<'_>| self.offset.is_none() && pod.offset().is_err();
-        let ranked = pods.iter().enumerate().filter(|(_, pod)| !(pod.deleting && wrong(pod)));
+        let wrong = |pod: &UngaterPod<'_>| pod.deleting && pod.offset().is_err();
+        let ranked = pods.iter().enumerate().filter(|(_, pod)| !wrong(pod));
         let ranks: PodRanks =
             ranked.map(|(index, pod)| Some((index, self.of_pod(pod)?))).collect::<Option<_>>()?;
         let slots = domains.slots();
@@ -244,10 +245,7 @@ impl<'a> Ranks<'a> {
         let number =
             |label: &str| usize::try_from(go_parse::unsigned(pod.labels.get(label)?)?).ok();
         let index = number(self.index_label)?;
-        let offset = match self.offset {
-            Some(of_group) => i64::try_from(of_group).ok()?,
-            None => pod.offset().ok()?,
-        };
+        let offset = self.group_offset.checked_add(pod.offset().ok()?)?;
         let rank = match (&self.request.sub_group_index_label, self.request.sub_group_count) {
             (Some(label), Some(groups)) => {
                 let groups = usize::try_from(groups).ok().filter(|groups| *groups > 0)?;
@@ -508,22 +506,38 @@ mod tests {
     }
 
     #[test]
-    fn an_offset_that_no_rank_is_read_with_keeps_no_pod_gated() {
+    fn an_offset_that_no_rank_is_read_with_is_checked_too() {
         let check =
             |workload: &Workload| check_main(workload, &[with_offset("x", pod(&[("index", 0)]))]);
         assert!(check(&workload(&[("a", 1)], &by_index())).is_err());
-        assert_eq!(check(&workload(&[("a", 1)], &json!({}))), Ok(()), "pods have no ranks");
+        assert!(check(&workload(&[("a", 1)], &json!({}))).is_err(), "pods have no ranks");
+        assert!(check(&with_leader(&[("a", 1)])).is_err());
+    }
+
+    /// Workers behind a leader of their group.
+    fn with_leader(nodes: &[(&str, i32)]) -> Workload {
         let request = json!({"podIndexLabel": "index", "podSetGroupName": "g"});
-        let mut grouped = workload(&[("a", 1)], &request);
+        let mut grouped = workload(nodes, &request);
         let mut leader = grouped.spec.pod_sets[0].clone();
         leader.name = "leader".to_owned();
         grouped.spec.pod_sets.push(leader);
         let assigned =
             &mut grouped.status.admission.as_mut().expect("admitted").pod_set_assignments;
         let mut leader = assigned[0].clone();
-        leader.name = "leader".to_owned();
+        (leader.name, leader.count) = ("leader".to_owned(), Some(1));
         assigned.push(leader);
-        assert_eq!(check(&grouped), Ok(()), "the group says the offset");
+        grouped
+    }
+
+    #[test]
+    fn an_offset_adds_to_that_of_the_group() {
+        let workers = with_leader(&[("a", 1), ("b", 1)]);
+        let ranked = |offset: &str| {
+            let pods = [3, 2].map(|index| with_offset(offset, pod(&[("index", index)])));
+            domains(&workers, "main", &pods)
+        };
+        assert_eq!(ranked("1"), places(&[(0, "b"), (1, "a")]));
+        assert_eq!(ranked("0"), places(&[(0, "a"), (1, "b")]), "one is beyond the pod set");
     }
 
     proptest::proptest! {
