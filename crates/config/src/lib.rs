@@ -215,6 +215,7 @@ impl Configuration {
     pub fn check_with(&self, gates: &Gates) -> Result<(), ConfigError> {
         let mut problems = validate::reserved_resources::check(self, gates);
         problems.extend(validate::quota_check_strategy::check(self, gates));
+        problems.extend(validate::pods_ready::check(self, gates));
         if problems.is_empty() { Ok(()) } else { Err(ConfigError::Invalid(problems)) }
     }
 

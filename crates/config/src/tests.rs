@@ -111,7 +111,8 @@ fn a_timeout_of_zero_is_the_default_or_refused() {
     let disabled = wait("waitForPodsReady: {recoveryTimeout: 0s}\n").recovery_timeout;
     assert_eq!(disabled, Some(GoDuration::ZERO));
     let old = |body: &str| Configuration::load(&format!("{V1BETA1_HEADER}{body}"), None);
-    let error = old("waitForPodsReady: {enable: true, timeout: 0s}\n").expect_err("zero");
+    let zero = old("waitForPodsReady: {enable: true, timeout: 0s}\n").expect("valid without gates");
+    let error = zero.check_with(&Gates::default()).expect_err("zero");
     let text = "waitForPodsReady.timeout: Required value: must be specified";
     assert_eq!(error.to_string(), format!("invalid configuration: {text}"));
     assert!(old("waitForPodsReady: {timeout: 0s}\n").is_ok(), "a disabled block is no block");
@@ -432,7 +433,9 @@ fn every_validation_names_its_field() {
         ),
     ];
     for (body, path) in cases {
-        let error = load(&format!("{body}\n")).expect_err(body);
+        let checked = load(&format!("{body}\n"));
+        let checked = checked.and_then(|config| config.check_with(&Gates::default()));
+        let error = checked.expect_err(body);
         let ConfigError::Invalid(problems) = error else { panic!("{body}: {error}") };
         let paths: Vec<&str> = problems.iter().map(|problem| problem.path.as_str()).collect();
         assert_eq!(paths, [path], "{body}");
@@ -491,6 +494,14 @@ fn label_keys_that_only_controllers_write_are_listed_as_without_effect() {
         let expected = [1, 2, 3].map(|i| format!("integrations.labelKeysToCopy[{i}]"));
         assert_eq!(names_of(idle), expected);
     }
+}
+
+#[test]
+fn a_block_that_its_gate_disables_is_not_validated() {
+    let file = load("waitForPodsReady: {timeout: -1s}\n").expect("valid without gates");
+    let check = |flag: &str| file.check_with(&Gates::parse(flag).expect("gates"));
+    assert!(check("").is_err());
+    assert!(check("DisableWaitForPodsReady=true").is_ok());
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod custom_labels;
 mod device_classes;
+pub(super) mod pods_ready;
 pub(super) mod quota_check_strategy;
 pub(super) mod reserved_resources;
 mod servers;
@@ -62,7 +63,6 @@ pub(super) fn validate(config: &Configuration) -> Vec<InvalidField> {
     servers::check(config, &mut problems);
     problems.extend(custom_labels::check(&config.metrics.custom_labels));
     namespaces(config, &mut problems);
-    wait_for_pods_ready(config, &mut problems);
     integrations(config, &mut problems);
     multi_kueue(config, &mut problems);
     sharing(config, &mut problems);
@@ -97,31 +97,6 @@ fn namespaces(config: &Configuration, problems: &mut Problems) {
 
 fn not_negative(value: GoDuration, path: &str, problems: &mut Problems) {
     problems.unless(value >= GoDuration::ZERO, path, "must not be negative");
-}
-
-fn wait_for_pods_ready(config: &Configuration, problems: &mut Problems) {
-    let Some(wait) = &config.wait_for_pods_ready else {
-        return;
-    };
-    let path = "waitForPodsReady.timeout";
-    not_negative(wait.timeout, path, problems);
-    // A file of v1beta1; in v1beta2 zero is the default.
-    if wait.timeout == GoDuration::ZERO {
-        problems.extend([FieldError::required(path, "must be specified")]);
-    }
-    // The default is `timeout`, which is validated above.
-    if let Some(recovery) = wait.recovery_timeout.filter(|recovery| *recovery != wait.timeout) {
-        not_negative(recovery, "waitForPodsReady.recoveryTimeout", problems);
-    }
-    let strategy = &wait.requeuing_strategy;
-    for (value, field) in [
-        (strategy.backoff_limit_count.unwrap_or(0), "backoffLimitCount"),
-        (strategy.backoff_base_seconds, "backoffBaseSeconds"),
-        (strategy.backoff_max_seconds, "backoffMaxSeconds"),
-    ] {
-        let path = format!("waitForPodsReady.requeuingStrategy.{field}");
-        problems.unless(value >= 0, &path, "must not be negative");
-    }
 }
 
 fn integrations(config: &Configuration, problems: &mut Problems) {
