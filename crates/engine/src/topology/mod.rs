@@ -76,6 +76,9 @@ pub enum TopologyMode {
     Unconstrained,
 }
 
+/// In place of the size of slices that were requested without one: such a pod set is not placed.
+pub const NO_SLICE_SIZE: i64 = 0;
+
 /// Topology request of a pod set.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TopologyRequest {
@@ -133,6 +136,8 @@ pub enum PlacementFailure {
         /// It is that of slices.
         of_slices: bool,
     },
+    /// Slices are requested, and not how many pods each of them has.
+    NoSliceSize,
     /// The slice level is above the level requested for the pod set.
     SliceLevelAbovePodSet {
         /// Slice level.
@@ -202,6 +207,7 @@ impl PlacementFailure {
             Self::NoLevel { level, of_slices: true } => {
                 format!("no requested topology level for slices: {level}")
             }
+            Self::NoSliceSize => "slice topology requested, but slice size not provided".to_owned(),
             Self::SliceLevelAbovePodSet { slice, pod_set } => {
                 format!("podset slice topology {slice} is above the podset topology {pod_set}")
             }

@@ -8,7 +8,7 @@
 use smallvec::SmallVec;
 
 use crate::topology::domain_tree::DomainTree;
-use crate::topology::{PlacementFailure, TopologyMode, TopologyRequest};
+use crate::topology::{NO_SLICE_SIZE, PlacementFailure, TopologyMode, TopologyRequest};
 
 /// A topology request in terms of one tree's level numbers.
 #[derive(Debug, Clone)]
@@ -37,6 +37,7 @@ impl NormalizedRequest {
             .map(|topology_request| topology_request.slices.as_slice())
             .unwrap_or_default();
         let (slice_level, slice_size) = match slices.first() {
+            Some((_, NO_SLICE_SIZE)) => return Err(PlacementFailure::NoSliceSize),
             Some((label, size)) => (level(tree, label, true)?, (*size).max(1)),
             None => (lowest, 1),
         };

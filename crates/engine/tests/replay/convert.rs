@@ -8,7 +8,7 @@ use engine::node_selection::{
     TaintEffect, TolerationOperator, integer,
 };
 use engine::spec as input;
-use engine::topology::{TopologyMode, TopologyNodeSpec, TopologyRequest};
+use engine::topology::{NO_SLICE_SIZE, TopologyMode, TopologyNodeSpec, TopologyRequest};
 use engine::{Amount, EngineSettings, FairStrategy, Names, Time};
 
 use super::case::{self, Case, Object};
@@ -369,7 +369,7 @@ fn topology_request(one: &case::TopologyRequest) -> TopologyRequest {
     TopologyRequest {
         mode: required.or(preferred).or(free),
         slices: level
-            .map(|it| (it.into(), one.pod_set_slice_size.unwrap_or(1)))
+            .map(|it| (it.into(), one.pod_set_slice_size.unwrap_or(NO_SLICE_SIZE)))
             .into_iter()
             .collect(),
         group: one.pod_set_group_name.as_deref().map(Into::into),

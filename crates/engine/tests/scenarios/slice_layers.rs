@@ -134,3 +134,27 @@ fn the_message_counts_the_slices_of_every_layer() {
         "#]],
     );
 }
+
+#[test]
+fn slices_without_a_size_are_not_placed() {
+    check(
+        "
+        topology racks levels=rack,node
+        flavor tas topology=racks
+        node h1 rack=r1 gpu=4
+        cq team-a gpu/tas=9
+        wl one q=team-a pods=2 gpu=1 slice=rack:0 t=1
+        messages
+        cycle
+        explain one
+        wl one q=team-a pods=1 gpu=1 slice=rack:0 group=g name=leader + pods=2 gpu=1 slice=rack:2 group=g t=1
+        cycle
+        ",
+        &expect![[r#"
+            1  inadmissible-class one team-a TopologyPlacementFailed: couldn't assign flavors to pod set main: slice topology requested, but slice size not provided
+            ?  one is inadmissible in team-a
+            ?  flavor tas: enough quota is free, but its topology cannot satisfy the request: slice topology requested, but slice size not provided
+            2  reserve one team-a gpu=tas:1 at r1/h1:1 + gpu=tas:2 at r1/h1:2
+        "#]],
+    );
+}

@@ -8,7 +8,7 @@ use crds::v1beta2::{PodSet, PodSetRequest, PodSetTopologyRequest, Workload};
 use engine::Names;
 use engine::node_selection::NodeSelection;
 use engine::spec::PodSetSpec;
-use engine::topology::{TopologyMode, TopologyRequest};
+use engine::topology::{NO_SLICE_SIZE, TopologyMode, TopologyRequest};
 
 use super::template_hash;
 use crate::amount::{from_nanos, quantity};
@@ -171,10 +171,10 @@ fn topology(one: &PodSetTopologyRequest) -> Option<TopologyRequest> {
     let required = one.required.as_deref().map(|level| TopologyMode::Required(level.into()));
     let preferred = one.preferred.as_deref().map(|level| TopologyMode::Preferred(level.into()));
     let anywhere = (one.unconstrained == Some(true)).then_some(TopologyMode::Unconstrained);
-    let size = one.pod_set_slice_size.map_or(1, i64::from);
+    let size = one.pod_set_slice_size.map_or(NO_SLICE_SIZE, |size| i64::from(size).max(1));
     let slice = one.pod_set_slice_required_topology.as_deref().map(|level| (level.into(), size));
     let layers = one.podset_slice_required_topology_constraints.iter();
-    let layers = layers.map(|layer| (layer.topology.as_str().into(), i64::from(layer.size)));
+    let layers = layers.map(|layer| (layer.topology.as_str().into(), i64::from(layer.size).max(1)));
     let request = TopologyRequest {
         mode: required.or(preferred).or(anywhere),
         // The API allows either one slice level or a list of layers.
@@ -182,4 +182,24 @@ fn topology(one: &PodSetTopologyRequest) -> Option<TopologyRequest> {
         group: one.pod_set_group_name.as_deref().map(Into::into),
     };
     (request.mode.is_some() || !request.slices.is_empty()).then_some(request)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn slices_have_the_size_that_was_given_or_none() {
+        let sizes = |request: serde_json::Value| {
+            let request: PodSetTopologyRequest = serde_json::from_value(request).expect("decodes");
+            let slices = topology(&request).expect("a request").slices;
+            slices.into_iter().map(|(_, size)| size).collect::<Vec<_>>()
+        };
+        let level = "podSetSliceRequiredTopology";
+        assert_eq!(sizes(json!({level: "rack"})), [NO_SLICE_SIZE]);
+        assert_eq!(sizes(json!({level: "rack", "podSetSliceSize": 2})), [2]);
+        assert_eq!(sizes(json!({level: "rack", "podSetSliceSize": 0})), [1]);
+    }
 }
