@@ -123,7 +123,7 @@ impl ServiceState {
             [false, _] => (
                 "Unknown",
                 "NoActiveCluster",
-                "No active Ray cluster exists, and the RayService is not initializing",
+                "No active Ray cluster exists, and the RayService is not initializing. Please open a GitHub issue in the KubeRay repository.",
             ),
         };
         self.set(&ServiceCondition { kind, status, reason, message }, now);

@@ -179,6 +179,20 @@ fn the_name_of_a_cluster_is_stored_before_the_cluster_is_made() {
 }
 
 #[test]
+fn a_service_that_lost_its_cluster_says_where_to_report_it() {
+    let service = ray_service("ray:1", &active(""));
+    let (_, ends) = pass(&service, &[], &ServiceMemory::default(), head("RUNNING"));
+    let condition = &status(&ends).expect("a status")["conditions"][1];
+    let message = "No active Ray cluster exists, and the RayService is not initializing. Please open a GitHub issue in the KubeRay repository.";
+    assert_eq!(condition["type"], "UpgradeInProgress");
+    assert_eq!(
+        (&condition["status"], &condition["reason"]),
+        (&json!("Unknown"), &json!("NoActiveCluster"))
+    );
+    assert_eq!(condition["message"], message);
+}
+
+#[test]
 fn a_head_that_answers_nonsense_changes_no_status() {
     let service = ray_service("ray:1", &active("rs-a"));
     let children = cluster("rs-a", "ray:1");
