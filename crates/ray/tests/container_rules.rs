@@ -116,6 +116,8 @@ fn an_annotation_without_text_names_the_storage() {
     cluster["metadata"]["annotations"] = json!({
         "ray.io/ft-enabled": "true", "ray.io/external-storage-namespace": "",
     });
+    // Pods follow the finalizer.
+    cluster["metadata"]["finalizers"] = json!([ray::names::REDIS_FINALIZER]);
     let named = |cluster: &Value| {
         let pod = pod(cluster, "head");
         pod["metadata"]["annotations"]["ray.io/external-storage-namespace"].clone()

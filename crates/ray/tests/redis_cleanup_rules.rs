@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use ray::{
     PassInputs, cluster, names,
     settings::OperatorSettings,
-    step::{RayAnswer, RayStep},
+    step::{RayAnswer, RayRefusal, RayStep},
 };
 use serde_json::{Value, json};
 
@@ -121,4 +121,26 @@ fn a_head_that_may_still_write_keys_is_waited_for() {
     head["metadata"]["deletionTimestamp"] = json!(DELETED_AT);
     let wait = RayStep::RequeueAfter(Duration::from_secs(10));
     assert_eq!(steps_after(&cluster, &[head], 1000), [wait]);
+}
+
+/// Without the finalizer the keys of its pods would stay in Redis after a deletion.
+#[test]
+fn nothing_is_made_before_the_finalizer_is_stored() {
+    let mut cluster = deleted_cluster(&json!({"redisAddress": "redis:6379"}));
+    cluster["metadata"].as_object_mut().expect("an object").remove("deletionTimestamp");
+    cluster["metadata"]["finalizers"] = json!([]);
+    cluster["metadata"]["resourceVersion"] = json!("7");
+    let steps = steps_with(&cluster, &[], &[], 1);
+    let patch =
+        json!({"metadata": {"finalizers": [names::REDIS_FINALIZER], "resourceVersion": "7"}});
+    let [RayStep::Patch { patch: first, .. }] = &steps[..] else { unreachable!("{steps:?}") };
+    assert_eq!(*first, patch);
+    for code in [409, 403, 500] {
+        let refusal = RayRefusal { code, message: "no".to_owned() };
+        let steps = steps_with(&cluster, &[], &[RayAnswer::Refused(refusal)], 1);
+        assert_eq!(steps, [RayStep::RequeueAfter(Duration::from_secs(2))], "{code}");
+    }
+    let stored = [RayAnswer::Done(Value::Null.into())];
+    let is_made = |step: &RayStep| matches!(step, RayStep::Create(_));
+    assert!(steps_with(&cluster, &[], &stored, 1).iter().any(is_made));
 }

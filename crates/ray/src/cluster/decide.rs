@@ -109,7 +109,9 @@ fn decide_spec<'a>(
         return pass.finish();
     }
     // Before the first pod, so that no key is in Redis without the finalizer.
-    redis_cleanup::add_finalizer(&context, &mut pass);
+    if !redis_cleanup::add_finalizer(&context, &mut pass) {
+        return pass.finish();
+    }
     let mut created = Vec::new();
     let result = secured.and_then(|()| reconcile(&context, &mut pass, &mut created));
     if pass.is_pending() {

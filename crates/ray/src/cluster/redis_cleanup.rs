@@ -54,30 +54,39 @@ fn has_finalizer(cluster: &Value) -> bool {
     items(&cluster["metadata"]["finalizers"]).iter().any(|name| name == names::REDIS_FINALIZER)
 }
 
-/// Adds the finalizer to a cluster that stores its state in Redis.
-pub(crate) fn add_finalizer(context: &ClusterContext<'_>, pass: &mut Pass<'_>) {
+/// Adds the finalizer to a cluster that stores its state in Redis. Whether the cluster may have pods is the answer: those of a cluster
+/// without the finalizer would leave their keys behind.
+pub(crate) fn add_finalizer(context: &ClusterContext<'_>, pass: &mut Pass<'_>) -> bool {
     let wanted = context.settings.redis_cleanup
         && context.is_fault_tolerant()
         && !context.has_embedded_storage();
     if !wanted || has_finalizer(context.cluster) {
-        return;
+        return true;
     }
     let mut finalizers = items(&context.cluster["metadata"]["finalizers"]).to_vec();
     finalizers.push(json!(names::REDIS_FINALIZER));
-    patch_finalizers(context, pass, &finalizers);
+    patch_finalizers(context, pass, &finalizers)
 }
 
-/// The list is replaced as a whole, so the write carries the version of the list that was read.
-fn patch_finalizers(context: &ClusterContext<'_>, pass: &mut Pass<'_>, finalizers: &[Value]) {
+/// The list is replaced as a whole, so the write carries the version of the list that was read. Whether it is stored is the answer.
+fn patch_finalizers(
+    context: &ClusterContext<'_>,
+    pass: &mut Pass<'_>,
+    finalizers: &[Value],
+) -> bool {
     let version = &context.cluster["metadata"]["resourceVersion"];
     let mut patch = json!({"metadata": {"finalizers": finalizers}});
     if !version.is_null() {
         patch["metadata"]["resourceVersion"] = version.clone();
     }
     let target = RayTarget::of(context.cluster);
-    if let OrderOutcome::Refused(_) = pass.order(RayStep::Patch { target, patch }) {
-        // A conflict or a lost cluster: the next version of the object brings another pass.
-        pass.requeue(Duration::from_secs(2));
+    match pass.order(RayStep::Patch { target, patch }) {
+        OrderOutcome::Done(_) => true,
+        OrderOutcome::Pending => false,
+        OrderOutcome::Refused(_) => {
+            pass.requeue(Duration::from_secs(2));
+            false
+        }
     }
 }
 
