@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::{
     cron_schedule::CronSchedule,
     job::check_job_spec,
-    json::{name, text},
+    json::{is_terminating, name, text},
     pass::{OrderOutcome, Pass},
     settings::OperatorSettings,
     step::{RayAnswer, RayStep},
@@ -39,6 +39,10 @@ pub fn decide(
     settings: &OperatorSettings,
 ) -> Vec<RayStep> {
     let mut pass = Pass::new(answers);
+    // A deletion in the foreground waits for the RayJobs, and so for each that would follow.
+    if is_terminating(cron_job) {
+        return pass.finish();
+    }
     let path = format!("{}/{}", text(&cron_job["metadata"]["namespace"]), name(cron_job));
     match check(cron_job, zone, settings) {
         Err(why) => pass.warning("InvalidRayCronJobSpec", format!("{path}: {why}")),

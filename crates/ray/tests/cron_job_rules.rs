@@ -55,6 +55,20 @@ fn a_clock_that_goes_back_makes_nothing() {
     assert_eq!(made(&cron_job, "2025-12-31T00:00:00Z"), Vec::<String>::new());
 }
 
+/// A RayJob of a deleted one holds up a deletion in the foreground, and the next takes its place.
+#[test]
+fn a_cron_job_that_is_being_deleted_makes_nothing() {
+    let mut cron_job = cron_job_since("2026-01-01T00:00:00Z");
+    cron_job["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:30Z");
+    let (now, settings) = (Timestamp::UNIX_EPOCH, OperatorSettings::default());
+    for schedule in ["* * * * *", "no schedule"] {
+        cron_job["spec"]["schedule"] = json!(schedule);
+        assert_eq!(made(&cron_job, "2026-01-01T00:01:30Z"), Vec::<String>::new());
+        let steps = cron_job::decide(&cron_job, &[], now, Some(&TimeZone::UTC), &settings);
+        assert_eq!(steps, [], "{schedule}");
+    }
+}
+
 /// Its RayJobs have none of them.
 #[test]
 fn annotations_of_a_cron_job_do_not_count_for_its_template() {
