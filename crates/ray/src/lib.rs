@@ -8,6 +8,7 @@
 //! | [`job`] | what a RayJob needs next |
 //! | [`head`] | requests to a Ray head, and what its answers mean |
 //! | [`service`] | what is refused of a RayService |
+//! | `service_spec` | the change of a Service that is to lead to another cluster |
 //! | [`security`] | NetworkPolicies, encryption and ways to dashboards, as CodeFlare adds them |
 //! | [`step`], `pass` | what a decision asks for, and the answers |
 //! | [`webhook`] | what is refused at admission |
@@ -35,6 +36,7 @@ mod pass;
 mod rules;
 pub mod security;
 pub mod service;
+mod service_spec;
 pub mod settings;
 pub mod shapes;
 pub mod step;

@@ -2,13 +2,14 @@
 //!
 //! Source: docs/reference/ray.md §8 "Children of RayJob".
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{context::JobContext, status::AttemptStatus};
 use crate::{
     cluster::select_head,
     json::{field, name},
     pass::{OrderOutcome, Pass},
+    service_spec::replacement,
     step::{RayStep, RayTarget},
 };
 
@@ -54,14 +55,7 @@ fn create(pass: &mut Pass<'_>, wanted: Value, path: &str) {
 }
 
 fn update(pass: &mut Pass<'_>, present: &Value, wanted: &Value, path: &str) {
-    // A merge patch keeps keys that it does not name, so those of the former selector are taken out.
-    let mut selector = wanted["spec"]["selector"].clone();
-    for (key, _) in present["spec"]["selector"].as_object().into_iter().flatten() {
-        if selector[key].is_null() {
-            selector[key] = Value::Null;
-        }
-    }
-    let patch = json!({"spec": {"selector": selector}});
+    let patch = replacement(present, wanted);
     match pass.order(RayStep::Patch { target: RayTarget::of(present), patch }) {
         OrderOutcome::Done(_) => {
             pass.normal("UpdatedService", format!("Updated the service {path}"));

@@ -9,9 +9,10 @@ use serde_json::{Value, json};
 use super::context::{ServiceContext, Unfinished};
 use crate::{
     cluster::{head_service_of, label_value, select_head, serve_ports_of},
-    json::{field, merge_difference, name, named, object, text, texts},
+    json::{field, name, named, object, text, texts},
     names,
     pass::{OrderOutcome, Pass},
+    service_spec::replacement,
     step::{RayStep, RayTarget},
 };
 
@@ -79,15 +80,7 @@ fn update(
     wanted: &Value,
     path: &str,
 ) -> Result<(), Unfinished> {
-    let mut spec = wanted["spec"].clone();
-    // The address of a Service cannot be changed, nor whether it has one.
-    object(&mut spec).remove("clusterIP");
-    let selector = &wanted["spec"]["selector"];
-    if let Some(change) = merge_difference(&present["spec"]["selector"], selector) {
-        // A merge patch keeps keys that it does not name.
-        spec["selector"] = change;
-    }
-    let patch = json!({"spec": spec});
+    let patch = replacement(present, wanted);
     match pass.order(RayStep::Patch { target: RayTarget::of(present), patch }) {
         OrderOutcome::Done(_) => {
             pass.normal("UpdatedService", format!("Updated the service {path}"));

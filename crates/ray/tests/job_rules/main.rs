@@ -1,5 +1,6 @@
 //! Rules of RayJobs without a recording: lost answers, foreign objects, hostile heads, and what goes with their end.
 
+mod head_service;
 mod removal;
 mod waiting;
 

@@ -1,0 +1,67 @@
+//! The Services of a RayService when its clusters change.
+
+use super::*;
+
+/// The patches of the Services with these names, in a pass in which `former` are the stored specs.
+fn patch_of(service: &Value, name: &str, former: &Value) -> Value {
+    let mut children = cluster_of(service.clone(), "rs-a");
+    let owner = json!({"kind": "RayService", "uid": "u", "controller": true});
+    children.push(json!({
+        "apiVersion": "v1", "kind": "Service",
+        "metadata": {"name": name, "namespace": "ns", "uid": "s", "ownerReferences": [owner]},
+        "spec": former,
+    }));
+    let (orders, _) = pass(service, &children, &ServiceMemory::default(), head("RUNNING"));
+    let patch = orders.into_iter().find_map(|step| match step {
+        RayStep::Patch { target, patch } if target.name == name => Some(patch),
+        _ => None,
+    });
+    patch.expect("a patch")
+}
+
+/// As the API server stores it.
+fn stored() -> Value {
+    json!({
+        "type": "LoadBalancer",
+        "selector": {"ray.io/cluster": "rs-old", "ray.io/serve": "true"},
+        "ports": [{"name": "serve", "port": 8000, "protocol": "TCP", "targetPort": 8000, "nodePort": 30000}],
+        "clusterIP": "10.0.0.1", "clusterIPs": ["10.0.0.1"],
+        "ipFamilies": ["IPv4"], "ipFamilyPolicy": "SingleStack",
+        "sessionAffinity": "ClientIP",
+        "sessionAffinityConfig": {"clientIP": {"timeoutSeconds": 10}},
+        "externalTrafficPolicy": "Local", "healthCheckNodePort": 31000,
+        "loadBalancerSourceRanges": ["10.0.0.0/8"],
+        "publishNotReadyAddresses": true,
+    })
+}
+
+#[test]
+fn a_service_that_switches_loses_what_its_spec_does_not_name_any_more() {
+    let mut service = ray_service("ray:1", &active("rs-a"));
+    service["spec"]["serveService"] = json!({"spec": {"externalIPs": ["192.0.2.1"]}});
+    for name in ["rs-serve-svc", "rs-head-svc"] {
+        let mut after = stored();
+        json_patch::merge(&mut after, &patch_of(&service, name, &stored())["spec"]);
+        let fields = after.as_object().expect("an object");
+        for gone in [
+            "sessionAffinity",
+            "sessionAffinityConfig",
+            "externalTrafficPolicy",
+            "loadBalancerSourceRanges",
+        ] {
+            assert!(!fields.contains_key(gone), "{name}: {gone}");
+        }
+        // The API server gave these, and may refuse to take them back.
+        for kept in
+            ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "healthCheckNodePort"]
+        {
+            assert_eq!(after[kept], stored()[kept], "{name}: {kept}");
+        }
+        assert_eq!(after["selector"]["ray.io/cluster"], "rs-a");
+    }
+    let mut after = stored();
+    json_patch::merge(&mut after, &patch_of(&service, "rs-serve-svc", &stored())["spec"]);
+    assert_eq!(after["externalIPs"], json!(["192.0.2.1"]));
+    assert_eq!(after["type"], "ClusterIP");
+    assert_eq!(after.get("publishNotReadyAddresses"), None);
+}
