@@ -66,18 +66,42 @@ fn state_of_job(job: &Value) -> SubmitterState {
 fn state_of_sidecar(context: &JobContext<'_>, head: &Value) -> SubmitterState {
     let containers = items(&head["status"]["containerStatuses"]).iter();
     let mut submitters = containers.filter(|it| it["name"] == names::SUBMITTER_CONTAINER);
-    let ended = submitters.next().map_or(&Value::Null, |it| &it["state"]["terminated"]);
+    let submitter = submitters.next().unwrap_or(&Value::Null);
+    let ended = &submitter["state"]["terminated"];
     match ended["exitCode"].as_i64() {
-        None => SubmitterState::Running,
         Some(0) => SubmitterState::Finished(time(&ended["finishedAt"])),
         // The kubelet starts it again, and it submits a job only once.
-        Some(_) if context.settings.gates.sidecar_submitter_restart => SubmitterState::Running,
+        _ if context.settings.gates.sidecar_submitter_restart => {
+            state_of_restarted(context, submitter)
+        }
+        None => SubmitterState::Running,
         Some(code) => SubmitterState::Failed(format!(
             "Ray head pod container {} terminated with exit code {code}: {}",
             names::SUBMITTER_CONTAINER,
             text(&ended["reason"])
         )),
     }
+}
+
+/// A submitter that the kubelet starts again after each failure, without a limit of its own.
+fn state_of_restarted(context: &JobContext<'_>, submitter: &Value) -> SubmitterState {
+    let config = context.spec.submitter_config.as_ref();
+    let Some(limit) = config.and_then(|it| it.backoff_limit) else {
+        return SubmitterState::Running;
+    };
+    let restarts = submitter["restartCount"].as_i64().unwrap_or_default();
+    let state = &submitter["state"];
+    // Of one that waits, only a container that ran already has failed.
+    let has_failed = state["terminated"].is_object()
+        || (state["waiting"].is_object() && submitter["lastState"]["terminated"].is_object());
+    let used_up = if has_failed { restarts + 1 } else { restarts };
+    if used_up <= i64::from(limit.max(0)) {
+        return SubmitterState::Running;
+    }
+    SubmitterState::Failed(format!(
+        "Ray head pod container {} failed after {restarts} restarts; submitterConfig.backoffLimit is {limit}",
+        names::SUBMITTER_CONTAINER
+    ))
 }
 
 fn time(value: &Value) -> Option<Timestamp> {

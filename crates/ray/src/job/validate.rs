@@ -52,7 +52,7 @@ pub(crate) fn check_job_spec(
     check_end(spec)?;
     check_deletion(spec, settings)?;
     check_cluster_choice(spec)?;
-    check_mode(spec)?;
+    check_mode(spec, settings)?;
     if let Some(cluster) = &spec.ray_cluster_spec {
         check_no_kubernetes_token("RayJob", cluster).map_err(|why| invalid(&why))?;
         check_cluster_spec(owner, cluster, settings).map_err(|why| invalid(&why))?;
@@ -112,7 +112,7 @@ fn check_cluster_choice(spec: &RayJobSpec) -> Result<(), String> {
 }
 
 /// What a submission mode excludes.
-fn check_mode(spec: &RayJobSpec) -> Result<(), String> {
+fn check_mode(spec: &RayJobSpec, settings: &OperatorSettings) -> Result<(), String> {
     if spec.submission_mode == "InteractiveMode" && spec.backoff_limit.is_some_and(|it| it > 0) {
         return Err(invalid("BackoffLimit is incompatible with InteractiveMode"));
     }
@@ -122,7 +122,8 @@ fn check_mode(spec: &RayJobSpec) -> Result<(), String> {
     if spec.submitter_pod_template.is_some() {
         return Err("Currently, SidecarMode doesn't support SubmitterPodTemplate".to_owned());
     }
-    if spec.submitter_config.is_some() {
+    // Without the gate nothing starts the submitter again, so there is nothing to limit.
+    if spec.submitter_config.is_some() && !settings.gates.sidecar_submitter_restart {
         return Err("Currently, SidecarMode doesn't support SubmitterConfig".to_owned());
     }
     let head = spec.ray_cluster_spec.as_ref().map(|cluster| &cluster.head_group_spec.template);

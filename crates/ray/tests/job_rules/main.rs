@@ -2,6 +2,7 @@
 
 mod head_service;
 mod removal;
+mod sidecar;
 mod waiting;
 
 use jiff::Timestamp;
