@@ -24,7 +24,14 @@ fn job(spec: &Value) -> Value {
 fn children(job: &Value) -> Option<[Value; 3]> {
     let spec = serde_json::from_value(job["spec"].clone()).ok()?;
     let settings = &OperatorSettings::default();
-    let attempt = JobAttempt { job, spec: &spec, cluster_name: "rj-a", job_id: "rj-b", settings };
+    let attempt = JobAttempt {
+        job,
+        spec: &spec,
+        cluster_name: "rj-a",
+        job_id: "rj-b",
+        dashboard_url: "",
+        settings,
+    };
     let cluster = attempt.ray_cluster();
     let submitter = attempt.submitter_job(&cluster).ok()?;
     let service = attempt.head_service(&cluster).ok()?;

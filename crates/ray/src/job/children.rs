@@ -32,6 +32,8 @@ pub struct JobAttempt<'a> {
     pub cluster_name: &'a str,
     /// The id in Ray.
     pub job_id: &'a str,
+    /// `host:port` of the dashboard, as the status has it; empty before the cluster is ready.
+    pub dashboard_url: &'a str,
     /// Settings.
     pub settings: &'a OperatorSettings,
 }

@@ -78,6 +78,7 @@ impl<'a> JobContext<'a> {
             spec: self.spec,
             cluster_name: &status.fields.ray_cluster_name,
             job_id: &status.fields.job_id,
+            dashboard_url: &status.fields.dashboard_url,
             settings: self.settings,
         }
     }

@@ -241,6 +241,7 @@ fn token_of(
         spec: &RayJobSpec::default(),
         cluster_name: &fields.ray_cluster_name,
         job_id: &fields.job_id,
+        dashboard_url: &fields.dashboard_url,
         settings,
     };
     attempt.dashboard(cluster).ok().and_then(|(_, secret)| secret)

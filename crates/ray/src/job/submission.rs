@@ -36,8 +36,7 @@ impl Submitter {
         Self {
             address: format!("http://127.0.0.1:{port}"),
             health: format!("http://localhost:{port}"),
-            // Recorded without a value; the commands name the address.
-            variable: json!({"name": "RAY_DASHBOARD_ADDRESS"}),
+            variable: variable(attempt.dashboard_url),
             restarts: attempt.settings.gates.sidecar_submitter_restart,
             is_sidecar: true,
         }
@@ -49,11 +48,20 @@ impl Submitter {
         Self {
             address: format!("http://{address}"),
             health: format!("http://{address}"),
-            variable: json!({"name": "RAY_DASHBOARD_ADDRESS", "value": address}),
+            variable: variable(&address),
             restarts: true,
             is_sidecar: false,
         }
     }
+}
+
+/// The variable with the address of the dashboard. As recorded it has no value before the address is known.
+fn variable(address: &str) -> Value {
+    let mut variable = json!({"name": "RAY_DASHBOARD_ADDRESS"});
+    if !address.is_empty() {
+        variable["value"] = json!(address);
+    }
+    variable
 }
 
 /// Completes the container of a submitter. A command of the user stays.

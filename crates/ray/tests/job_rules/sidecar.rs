@@ -79,3 +79,27 @@ fn a_submitter_that_used_up_its_restarts_fails_the_attempt() {
     let done = json!({"terminated": {"exitCode": 0}});
     runs_on(&json!({"backoffLimit": 0}), &found(0, &done));
 }
+
+#[test]
+fn the_cluster_of_a_job_that_runs_knows_the_address_of_its_dashboard() {
+    let variable = |status: &Value| {
+        let mut job = job(&Value::Null, status);
+        job["spec"].as_object_mut().expect("a spec").remove("submitterConfig");
+        let done = run(&job, &[], false);
+        let cluster = done.orders.into_iter().find_map(|step| match step {
+            RayStep::Create(object) if object["kind"] == "RayCluster" => Some(object),
+            _ => None,
+        });
+        let containers = "/spec/headGroupSpec/template/spec/containers/1/env";
+        let cluster = cluster.expect("a cluster");
+        let env = cluster.pointer(containers).and_then(Value::as_array).cloned();
+        env.into_iter().flatten().find(|it| it["name"] == "RAY_DASHBOARD_ADDRESS")
+    };
+    let address = "rj-a-head-svc.ns.svc.cluster.local:8265";
+    let with_value = json!({"name": "RAY_DASHBOARD_ADDRESS", "value": address});
+    assert_eq!(variable(&running()), Some(with_value));
+    let mut first = running();
+    first["jobDeploymentStatus"] = json!("Initializing");
+    first["dashboardURL"] = json!("");
+    assert_eq!(variable(&first), Some(json!({"name": "RAY_DASHBOARD_ADDRESS"})));
+}

@@ -158,7 +158,14 @@ fn child_of(seen: &RayWorld, job: &Value, theirs: &Value) -> Option<Value> {
     let cluster = clusters
         .rfind(|cluster| text.contains(cluster["metadata"]["name"].as_str().unwrap_or_default()))?;
     let cluster_name = cluster["metadata"]["name"].as_str()?;
-    let attempt = JobAttempt { job, spec: &spec, cluster_name, job_id, settings: &seen.settings };
+    let attempt = JobAttempt {
+        job,
+        spec: &spec,
+        cluster_name,
+        job_id,
+        dashboard_url: "",
+        settings: &seen.settings,
+    };
     match theirs["kind"].as_str()? {
         "RayCluster" => Some(attempt.ray_cluster()),
         "Job" => Some(attempt.submitter_job(cluster).expect("a spec decodes")),
