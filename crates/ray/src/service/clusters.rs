@@ -203,7 +203,9 @@ pub(super) fn remove_superfluous<'a>(
         context.clusters().filter(|cluster| !used.contains(&name(cluster))).collect();
     let names: Vec<&str> = superfluous.iter().map(|cluster| name(cluster)).collect();
     memory.retain(&used, &names);
-    let delay = context.spec.ray_cluster_deletion_delay_seconds.unwrap_or(REMOVAL_DELAY);
+    // An invalid delay counts as none: the spec is not checked yet.
+    let delay = context.spec.ray_cluster_deletion_delay_seconds.filter(|delay| *delay >= 0);
+    let delay = delay.unwrap_or(REMOVAL_DELAY);
     for cluster in &superfluous {
         let planned = context.now().saturating_add(SignedDuration::from_secs(delay.into()));
         let due = memory.removal(name(cluster), planned.unwrap_or(context.now()));

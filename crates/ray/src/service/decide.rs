@@ -76,13 +76,10 @@ pub fn decide(
         reason: "InvalidRayServiceSpec",
         message: format!("The RayService spec is invalid: {error}"),
     });
-    if let Err(invalid) = checked.and_then(|spec| check_service(service, &spec, settings)) {
-        refuse(&context, &before, &invalid, &mut pass);
-        return pass.finish();
-    }
+    let checked = checked.and_then(|spec| check_service(service, &spec, settings));
     let mut state = before.clone();
     let mut remembered = memory.clone();
-    let ended = advance(&context, &mut pass, &mut remembered, &mut state);
+    let ended = proceed(&context, &mut pass, &mut remembered, &mut state, checked);
     if pass.is_pending() {
         return pass.finish();
     }
@@ -100,19 +97,37 @@ pub fn decide(
 }
 
 /// Whether nothing is left to do until an object changes.
+fn proceed<'a>(
+    context: &ServiceContext<'a>,
+    pass: &mut Pass<'a>,
+    memory: &mut ServiceMemory,
+    state: &mut ServiceState,
+    checked: Result<(), InvalidService>,
+) -> Result<bool, Unfinished> {
+    // Before the validation: a spec that became invalid must not keep the quota of a replaced cluster.
+    let has_superfluous = remove_superfluous(context, pass, state, memory)?;
+    match checked {
+        Ok(()) => Ok(advance(context, pass, memory, state)? && !has_superfluous),
+        Err(invalid) => {
+            refuse(context, state, &invalid, pass);
+            Ok(!has_superfluous)
+        }
+    }
+}
+
+/// Whether a valid RayService rests until an object changes.
 fn advance<'a>(
     context: &ServiceContext<'a>,
     pass: &mut Pass<'a>,
     memory: &mut ServiceMemory,
     state: &mut ServiceState,
 ) -> Result<bool, Unfinished> {
-    let has_superfluous = remove_superfluous(context, pass, state, memory)?;
     if suspend(context, pass, state)? {
-        return Ok(rests(state, context.spec.suspend) && !has_superfluous);
+        return Ok(rests(state, context.spec.suspend));
     }
     // The official operator gives such a service up as well: it is deleted and made again.
     if state.reason(READY) == INITIALIZING_TIMEOUT {
-        return Ok(!has_superfluous);
+        return Ok(true);
     }
     let mut clusters = reconcile_clusters(context, pass, state)?;
     if goes_back(context, &clusters) {
@@ -235,19 +250,18 @@ fn select<'a>(
 
 fn refuse(
     context: &ServiceContext<'_>,
-    before: &ServiceState,
+    state: &mut ServiceState,
     invalid: &InvalidService,
     pass: &mut Pass<'_>,
 ) {
-    let mut state = before.clone();
+    let before = state.clone();
     let message = &invalid.message;
     let wanted =
         ServiceCondition { kind: READY, status: "False", reason: VALIDATION_FAILED, message };
     state.set(&wanted, context.now());
-    // Once per message: no pass follows until the RayService changes.
-    if state.differs(before) {
+    // Once per message: a pass may follow for the removal of a cluster.
+    if state.differs(&before) {
         pass.warning(invalid.reason, format!("{}: {message}", context.path(context.name())));
-        pass.status(state.to_value(context.now()));
     }
 }
 
