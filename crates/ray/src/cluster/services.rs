@@ -270,20 +270,23 @@ pub(crate) fn dashboard_port(context: &ClusterContext<'_>) -> i64 {
     ports.into_iter().find(|(name, _)| name == "dashboard").map_or(8265, |(_, port)| port)
 }
 
-/// The port at which the head's Service leads to a port of the head. A Service without an address leads to the pod itself.
-pub(crate) fn head_service_port(context: &ClusterContext<'_>, name: &str, of_pod: i64) -> i64 {
+/// The port at which the head's Service leads to a port of the head, if it does. A Service without an address leads to the pod itself.
+pub(crate) fn head_service_port(
+    context: &ClusterContext<'_>,
+    name: &str,
+    of_pod: i64,
+) -> Option<i64> {
     let spec = &head_service(context)["spec"];
     if spec["clusterIP"] == "None" {
-        return of_pod;
+        return Some(of_pod);
     }
-    let port = named(&spec["ports"], name).and_then(|port| port["port"].as_i64());
-    port.unwrap_or(of_pod)
+    named(&spec["ports"], name).and_then(|port| port["port"].as_i64())
 }
 
-/// `host:port` of the head's dashboard.
-pub(crate) fn dashboard_address(context: &ClusterContext<'_>) -> String {
-    let port = head_service_port(context, "dashboard", dashboard_port(context));
-    format!("{}:{port}", context.head_address())
+/// `host:port` of the head's dashboard. None if the Service of the head does not lead to it.
+pub(crate) fn dashboard_address(context: &ClusterContext<'_>) -> Option<String> {
+    let port = head_service_port(context, "dashboard", dashboard_port(context))?;
+    Some(format!("{}:{port}", context.head_address()))
 }
 
 /// The number of the head's port that is named `serve`, or the default one.

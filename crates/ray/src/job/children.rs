@@ -21,6 +21,9 @@ use crate::{
 /// How often a submitter that failed is repeated.
 const SUBMITTER_RETRIES: i32 = 2;
 
+/// Why the dashboard of a head cannot be reached, as the official operator logs it.
+const NO_DASHBOARD_PORT: &str = "dashboard port is not found";
+
 /// One attempt of a RayJob. Each attempt has a cluster of its own and a new id in Ray.
 #[derive(Clone, Copy, Debug)]
 pub struct JobAttempt<'a> {
@@ -88,13 +91,14 @@ impl JobAttempt<'_> {
     /// The Job whose pod submits to the cluster.
     ///
     /// # Errors
-    /// The spec of the cluster does not decode, or its Ray cannot take the metadata of the job.
+    /// The spec of the cluster does not decode, its Ray cannot take the metadata of the job, or its dashboard cannot be reached.
     pub fn submitter_job(&self, cluster: &Value) -> Result<Value, String> {
         if let Some(problem) = metadata_problem(self.spec) {
             return Err(problem.to_owned());
         }
         let cluster_spec = cluster_spec(cluster)?;
-        let template = self.with_context(cluster, &cluster_spec, |context| self.template(context));
+        let template =
+            self.with_context(cluster, &cluster_spec, |context| self.template(context))?;
         let retries = self.spec.submitter_config.as_ref().and_then(|it| it.backoff_limit);
         Ok(json!({
             "apiVersion": "batch/v1",
@@ -123,7 +127,8 @@ impl JobAttempt<'_> {
             && value_of("RAY_DASHBOARD_ADDRESS").ends_with(address)
     }
 
-    fn template(&self, context: &ClusterContext<'_>) -> Value {
+    fn template(&self, context: &ClusterContext<'_>) -> Result<Value, String> {
+        let submitter = Submitter::of_job(context).ok_or(NO_DASHBOARD_PORT)?;
         let mut template = match &self.spec.submitter_pod_template {
             Some(template) => template.clone(),
             None => default_template(context.spec),
@@ -138,11 +143,11 @@ impl JobAttempt<'_> {
             object(pod).insert("restartPolicy".to_owned(), json!("Never"));
         }
         if let Some(container) = list(pod, "containers").first_mut() {
-            submitter_container(self, &Submitter::of_job(context), container);
+            submitter_container(self, &submitter, container);
             add_token(context, container);
         }
         add_token_volume(context, pod);
-        template
+        Ok(template)
     }
 
     /// The Service of the present head. Its name stays the same over all attempts.
@@ -163,15 +168,16 @@ impl JobAttempt<'_> {
         Ok(service)
     }
 
-    /// `host:port` of the dashboard of the cluster's head, and the Secret with the token that it asks for.
-    ///
-    /// # Errors
-    /// The spec of the cluster does not decode.
-    pub(super) fn dashboard(&self, cluster: &Value) -> Result<(String, Option<String>), String> {
-        let cluster_spec = cluster_spec(cluster)?;
-        Ok(self.with_context(cluster, &cluster_spec, |context| {
-            (dashboard_address(context), token_secret(context))
-        }))
+    /// `host:port` of the dashboard of the cluster's head. None if the spec of the cluster does not decode, or its head has no port for it.
+    pub(super) fn dashboard(&self, cluster: &Value) -> Option<String> {
+        let cluster_spec = cluster_spec(cluster).ok()?;
+        self.with_context(cluster, &cluster_spec, dashboard_address)
+    }
+
+    /// The Secret with the token that the head asks for.
+    pub(super) fn token_secret(&self, cluster: &Value) -> Option<String> {
+        let cluster_spec = cluster_spec(cluster).ok()?;
+        self.with_context(cluster, &cluster_spec, token_secret)
     }
 
     fn with_context<T>(

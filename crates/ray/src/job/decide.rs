@@ -244,5 +244,5 @@ fn token_of(
         dashboard_url: &fields.dashboard_url,
         settings,
     };
-    attempt.dashboard(cluster).ok().and_then(|(_, secret)| secret)
+    attempt.token_secret(cluster)
 }

@@ -39,7 +39,7 @@ pub(super) fn initialize<'a>(
         }
         return;
     }
-    let Ok((address, _)) = context.attempt(status).dashboard(&cluster) else { return };
+    let Some(address) = context.attempt(status).dashboard(&cluster) else { return };
     status.fields.dashboard_url = address;
     if context.mode() == SubmissionMode::Job && !ensure_submitter(context, pass, status, &cluster) {
         return;

@@ -216,8 +216,7 @@ struct Head {
 impl Head {
     /// The address is that of the status: it names the head to which the job was submitted.
     fn of(context: &JobContext<'_>, status: &AttemptStatus, cluster: &Value) -> Self {
-        let dashboard = context.attempt(status).dashboard(cluster);
-        let token_secret = dashboard.ok().and_then(|(_, secret)| secret);
+        let token_secret = context.attempt(status).token_secret(cluster);
         Self { address: status.fields.dashboard_url.clone(), token_secret }
     }
 

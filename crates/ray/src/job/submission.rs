@@ -42,16 +42,16 @@ impl Submitter {
         }
     }
 
-    /// A pod of a Job.
-    pub(super) fn of_job(context: &ClusterContext<'_>) -> Self {
-        let address = dashboard_address(context);
-        Self {
+    /// A pod of a Job. None if the dashboard has no address.
+    pub(super) fn of_job(context: &ClusterContext<'_>) -> Option<Self> {
+        let address = dashboard_address(context)?;
+        Some(Self {
             address: format!("http://{address}"),
             health: format!("http://{address}"),
             variable: variable(&address),
             restarts: true,
             is_sidecar: false,
-        }
+        })
     }
 }
 

@@ -41,11 +41,11 @@ pub(super) fn reconcile_serve(
     if !is_head_ready(context, cluster) {
         return Ok(Applications::default());
     }
-    let dashboard = context.of_cluster(cluster, |it| Dashboard {
-        address: format!("http://{}", dashboard_address(it)),
-        token_secret: token_secret(it),
+    let dashboard = context.of_cluster(cluster, |it| {
+        let address = format!("http://{}", dashboard_address(it)?);
+        Some(Dashboard { address, token_secret: token_secret(it) })
     });
-    let dashboard = dashboard.ok_or(Unfinished)?;
+    let dashboard = dashboard.flatten().ok_or(Unfinished)?;
     let query = format!("{}{PATH}?api_type=declarative", dashboard.address);
     let answer = pass.ask(dashboard.request(HeadMethod::Get, query, None)).ok_or(Unfinished)?;
     // Without the present state nothing is decided: a head that restarts is asked again.

@@ -67,7 +67,8 @@ fn is_healthy(
     let port = ports.iter().find(|port| port["name"] == "serve");
     let port = port.and_then(|port| port["containerPort"].as_i64()).unwrap_or(SERVE_PORT);
     let address = context.of_cluster(cluster, |it| {
-        format!("{}:{}", it.head_address(), head_service_port(it, "serve", port))
+        let port = head_service_port(it, "serve", port).unwrap_or(port);
+        format!("{}:{port}", it.head_address())
     });
     let url = format!("http://{}/-/healthz", address.ok_or(Unfinished)?);
     let request = HeadRequest { method: HeadMethod::Get, url, body: None, token_secret: None };

@@ -65,3 +65,25 @@ fn a_service_that_switches_loses_what_its_spec_does_not_name_any_more() {
     assert_eq!(after["type"], "ClusterIP");
     assert_eq!(after.get("publishNotReadyAddresses"), None);
 }
+
+/// As upstream: the port of the pod is no port of the Service.
+#[test]
+fn a_dashboard_is_not_asked_at_an_address_without_its_port() {
+    let asked = |given: Value| {
+        let mut service = ray_service("ray:1", &active("rs-a"));
+        let group = &mut service["spec"]["rayClusterConfig"]["headGroupSpec"];
+        group["headService"] = json!({"spec": given});
+        let container = "/spec/rayClusterConfig/headGroupSpec/template/spec/containers/0";
+        service.pointer_mut(container).expect("a container")["ports"] =
+            json!([{"name": "serve", "containerPort": 8000}]);
+        let children = cluster_of(service.clone(), "rs-a");
+        let (orders, ends) = pass(&service, &children, &ServiceMemory::default(), head("RUNNING"));
+        let is_asked =
+            |step: &RayStep| matches!(step, RayStep::Ask(it) if it.url.contains("/api/serve/"));
+        let is_status = |step: &RayStep| matches!(step, RayStep::ReplaceStatus(_));
+        (orders.iter().any(is_asked), ends.iter().any(is_status))
+    };
+    assert_eq!(asked(json!({"type": "ClusterIP"})), (false, false));
+    assert!(asked(json!({"clusterIP": "None"})).0);
+    assert!(asked(json!({"ports": [{"name": "dashboard", "port": 80}]})).0);
+}
