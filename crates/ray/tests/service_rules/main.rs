@@ -2,6 +2,7 @@
 
 mod services;
 mod takeover;
+mod upgrades;
 
 use jiff::Timestamp;
 use ray::{

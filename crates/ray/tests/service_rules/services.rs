@@ -87,3 +87,12 @@ fn a_dashboard_is_not_asked_at_an_address_without_its_port() {
     assert!(asked(json!({"clusterIP": "None"})).0);
     assert!(asked(json!({"ports": [{"name": "dashboard", "port": 80}]})).0);
 }
+
+#[test]
+fn a_selector_that_was_changed_by_hand_is_put_back() {
+    let service = ray_service("ray:1", &active("rs-a"));
+    let mut former = stored();
+    former["selector"] = json!({"ray.io/cluster": "rs-a", "ray.io/serve": "false", "app": "mine"});
+    let patch = patch_of(&service, "rs-serve-svc", &former);
+    assert_eq!(patch["spec"]["selector"], json!({"ray.io/serve": "true", "app": null}));
+}
