@@ -85,6 +85,11 @@ impl<'a> ObjectNames<'a> {
         self.hashed(format!("{}-workers", self.cluster))
     }
 
+    /// The name that earlier versions gave to a way from outside. None for a cluster with bare names.
+    pub(super) fn former(&self, way: &str) -> Option<String> {
+        self.is_hashed.then(|| self.hashed(way.to_owned()))
+    }
+
     fn hashed(&self, bare: String) -> String {
         if !self.is_hashed {
             return bare;

@@ -11,7 +11,7 @@ use super::{
     network_policies::policies, proxy_access, secured_cluster::SecuredCluster,
 };
 use crate::{
-    json::{covers, items, label, list, merge_difference, name, text},
+    json::{covers, is_terminating, items, label, list, merge_difference, name, text},
     names,
     pass::{OrderOutcome, Pass},
     step::{RayStep, RayTarget},
@@ -118,8 +118,29 @@ pub(crate) fn reconcile_security(
     }
     for way in ways(&cluster) {
         expose(&cluster, pass, &way);
+        remove_former(&cluster, pass, &way);
     }
     result
+}
+
+/// Removes the way that an earlier version of the operator made under a name with a hash, once the present one is there: clients have one
+/// of the two at any time.
+fn remove_former(cluster: &SecuredCluster<'_>, pass: &mut Pass<'_>, way: &Value) {
+    let kind = text(&way["kind"]);
+    let own = |name: &str| cluster.child(kind, name).filter(|object| cluster.owns(object));
+    let Some(former_name) = cluster.names.former(name(way)) else { return };
+    if own(name(way)).is_none() {
+        return;
+    }
+    let former = own(&former_name).filter(|object| !is_terminating(object));
+    if let Some(former) =
+        former.filter(|it| label(it, names::CLUSTER_LABEL) == cluster.names.cluster)
+        && let OrderOutcome::Refused(refusal) = pass.delete(former)
+    {
+        let message = format!("cannot delete {kind} {former_name}: {}", refusal.message);
+        // Without a requeue: both lead to the head.
+        pass.warning("FailedToSecureRayCluster", message);
+    }
 }
 
 /// Makes a way from outside, unless an object that is not of the cluster has its name: a forced apply would take that over.
