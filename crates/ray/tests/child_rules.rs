@@ -200,6 +200,35 @@ fn pods_do_not_wait_for_a_policy_whose_name_is_taken() {
 }
 
 #[test]
+fn a_policy_that_cannot_be_written_holds_up_no_other() {
+    let cluster = cluster_named("c1", &json!({"spec": {"networkPolicy": {}}}));
+    let policy = |name: &str, owner: &str| {
+        let owner = json!({"kind": "RayCluster", "uid": owner, "controller": true});
+        let metadata = json!({"name": name, "namespace": "ns", "ownerReferences": [owner]});
+        json!({"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": metadata})
+    };
+    let uid = cluster["metadata"]["uid"].as_str().expect("a uid");
+    let children = [policy("c1-head", "other"), policy("c1-workers-former", uid)];
+    let (orders, end) = pass(&cluster, &children, &with_policies(), done);
+    let made = created(&orders, "NetworkPolicy");
+    let names: Vec<&Value> = made.iter().map(|it| &it["metadata"]["name"]).collect();
+    assert_eq!(names, ["c1-workers-w"]);
+    let is_deletion =
+        |step: &RayStep| matches!(step, RayStep::Delete(it) if it.name == "c1-workers-former");
+    assert!(orders.iter().any(is_deletion), "{orders:?}");
+    assert_eq!(warnings(&end).len(), 1);
+    assert!(end.iter().any(|step| matches!(step, RayStep::RequeueAfter(it) if it.as_secs() == 2)));
+    let (orders, end) = pass(&cluster, &[], &with_policies(), |step| match step {
+        RayStep::Create(object) if object["metadata"]["name"] == "c1-head" => {
+            RayAnswer::Refused(RayRefusal { code: 403, message: "no".to_owned() })
+        }
+        step => done(step),
+    });
+    assert!(created(&orders, "NetworkPolicy").len() >= 2);
+    assert_eq!(warnings(&end).len(), 1);
+}
+
+#[test]
 fn a_refused_policy_is_an_event_and_a_new_attempt() {
     let cluster = cluster_named("c1", &json!({"spec": {"networkPolicy": {}}}));
     let (orders, end) = pass(&cluster, &[], &with_policies(), |step| match step {
@@ -209,8 +238,10 @@ fn a_refused_policy_is_an_event_and_a_new_attempt() {
         step => done(step),
     });
     assert_eq!(created(&orders, "Pod").len(), 2);
-    let message = "Failed to create NetworkPolicy ns/c1-head: no";
-    assert_eq!(warnings(&end), [("FailedToCreateNetworkPolicy", message)]);
+    let messages = ["c1-head", "c1-workers-w"]
+        .map(|name| format!("Failed to create NetworkPolicy ns/{name}: no"));
+    let reason = "FailedToCreateNetworkPolicy";
+    assert_eq!(warnings(&end), messages.each_ref().map(|message| (reason, &**message)));
 }
 
 #[test]

@@ -25,7 +25,8 @@ fn wanted_policies(context: &ClusterContext<'_>) -> Vec<Value> {
     options.map_or_else(Vec::new, |options| policies(context, options))
 }
 
-/// Makes, corrects and removes the policies of the head and of each group.
+/// Makes, corrects and removes the policies of the head and of each group. One that cannot be written must not leave the pods of the others
+/// open, so the first error is the answer at the end.
 pub(crate) fn reconcile_policies(
     context: &ClusterContext<'_>,
     pass: &mut Pass<'_>,
@@ -35,8 +36,9 @@ pub(crate) fn reconcile_policies(
     }
     // Policies of a field that was removed are deleted below.
     let wanted = wanted_policies(context);
+    let mut result = Ok(());
     for policy in &wanted {
-        apply(context, pass, policy)?;
+        result = result.and(apply(context, pass, policy));
     }
     let present = context.of_kind("NetworkPolicy").filter(|policy| context.owns(policy));
     for policy in present.filter(|one| !wanted.iter().any(|wanted| name(wanted) == name(one))) {
@@ -45,7 +47,7 @@ pub(crate) fn reconcile_policies(
             pass.normal("DeletedNetworkPolicy", message);
         }
     }
-    Ok(())
+    result
 }
 
 /// What the events about a write say.

@@ -89,8 +89,13 @@ async fn a_network_policy_of_the_user_is_a_collision() {
     let cluster = cluster_with(1, &json!({"networkPolicy": {"mode": "DenyAll"}}));
     let policy = of_user("networking.k8s.io/v1", "NetworkPolicy", "c-head");
     let run = run_beside(cluster, policy).await;
-    assert_ready(&run, "NetworkPolicy");
     assert!(has_event(&run, "NetworkPolicyNameCollision"));
+    let world = run.world.lock();
+    assert_eq!(world.parent()["status"]["state"], "ready", "{:#?}", world.api.events);
+    let made = world.lines.iter().filter(|line| line.starts_with("POST NetworkPolicy "));
+    // That of the group, once.
+    let made: Vec<&String> = made.collect();
+    assert!(matches!(made[..], [one] if one.contains("c-workers-")), "{made:#?}");
 }
 
 /// A Service for Serve that is there is left as it is.
