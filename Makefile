@@ -59,6 +59,9 @@ others:
 	@$(MAKE) --no-print-directory --keep-going -j3 --output-sync=target lab-lane-1 lab-lane-2 crate-suites; \
 	  made=$$?; [ $$made = 0 ] || e2e/failures.sh $(LANE_LOGS); exit $$made
 
+$(TARGET):
+	@mkdir -p $@
+
 # What each lane prints.
 LANE_LOGS := $(TARGET)/lab-lane-1.log $(TARGET)/lab-lane-2.log $(TARGET)/crate-suites.log
 
@@ -66,14 +69,14 @@ LANE_LOGS := $(TARGET)/lab-lane-1.log $(TARGET)/lab-lane-2.log $(TARGET)/crate-s
 # stack says no more.
 LAB_TEST := RUST_TEST_THREADS=6 RUST_LIB_BACKTRACE=0 $(CARGO) test --workspace --locked --no-fail-fast
 
-lab-lane-1:
+lab-lane-1: | $(TARGET)
 	$(LAB_TEST) $(LAB_LANE_1:%=--test=%) 2>&1 | tee $(TARGET)/lab-lane-1.log
 
-lab-lane-2:
+lab-lane-2: | $(TARGET)
 	$(LAB_TEST) $(LAB_LANE_2:%=--test=%) 2>&1 | tee $(TARGET)/lab-lane-2.log
 
 # At low priority: control planes that answer late would fail the lab's tests.
-crate-suites:
+crate-suites: | $(TARGET)
 	nice -n 19 $(CARGO) test --workspace --locked --no-fail-fast --lib --bins $(sort $(CRATE_SUITES:%=--test=%)) 2>&1 | tee $(TARGET)/crate-suites.log
 	nice -n 19 $(CARGO) test --workspace --locked --doc 2>&1 | tee -a $(TARGET)/crate-suites.log
 
