@@ -11,7 +11,8 @@
 //! | [`kind`], [`meta`], [`pod`], [`quantity`] | API kinds, shared Kubernetes types, pod templates, quantities |
 //! | [`json`], [`plural`] | parts of objects without a type; names of resources that are guessed from kinds |
 //! | [`validation`], [`schema_check`] | errors of fields, and the JSON types of an object |
-//! | [`schema`], [`go_duration`] | schemas that fields of several kinds share; durations as Go writes them |
+//! | [`schema`] | schemas that fields of several kinds share |
+//! | [`go_duration`], [`go_parse`] | durations as Go reads and writes them; numbers and booleans as Go reads them |
 //! | [`yaml`] | files of YAML |
 //! | `shared_by_text`, `shared_fields`, `shared_maps`, `shared_parts`, `shared_pod_spec` | equal parts of objects that memory holds once |
 //! | `stored_time` | times as an API server stores them |
@@ -25,6 +26,7 @@ pub mod crd;
 pub mod decode;
 pub mod exact;
 pub mod go_duration;
+pub mod go_parse;
 pub mod json;
 pub mod kind;
 pub mod meta;

@@ -37,7 +37,7 @@
 //! | What is created on a worker, and changed there? | [`remote_objects`], [`clone_assignment`], [`set_copies`], [`elastic_copies`] |
 //! | What is one job, whatever its kind? | `job_object`, `generic_job` |
 //! | Which gates and settings do kinds obey? | `job_gates`, `elastic_job_gate` |
-//! | How are fields found, kept and read? | `pointer`, `stored_fields`, `nulls`, `go_parse` |
+//! | How are fields found, kept and read? | `pointer`, `stored_fields`, `nulls` |
 //! | How many pods does a pod set have? | `pod_counts`, `group_sizes` |
 //! | What else do pod templates hold? | `container_env`, `node_affinity`, `template_metadata` |
 //! | Which metadata is for controllers only? | `reserved_keys` |
@@ -58,7 +58,6 @@ pub mod elastic_ungater;
 pub mod equivalence;
 pub mod expected_type;
 pub mod generic_job;
-pub mod go_parse;
 pub mod group_sizes;
 pub mod integrations;
 pub mod job;
@@ -94,6 +93,8 @@ pub mod topology_ungater;
 pub mod unreadable_status;
 pub mod validate;
 pub mod workload_name;
+
+use crds::go_parse;
 
 pub use generic_job::{GenericJob, StopWrite};
 pub use job::Job;

@@ -4,7 +4,10 @@
 
 use std::time::Duration;
 
-use crds::go_duration;
+use crds::{
+    go_duration::{self, GoDurationError},
+    go_parse,
+};
 use jiff::{SignedDuration, Timestamp, Zoned, civil::DateTime, tz::TimeZone};
 
 /// The years after which a time that does not come is given up, such as 30 February.
@@ -49,11 +52,31 @@ pub enum CronScheduleError {
     #[error("unrecognized descriptor: {0}")]
     Descriptor(String),
     /// The duration of `@every` is none.
-    #[error("failed to parse duration {0}")]
-    Duration(String),
+    #[error("failed to parse duration {descriptor}: {why}")]
+    Duration {
+        /// The whole text.
+        descriptor: String,
+        /// What is wrong.
+        #[source]
+        why: GoDurationError,
+    },
     /// A number is none.
-    #[error("failed to parse int from {0}")]
-    Number(String),
+    #[error("failed to parse int from {text}: {why}")]
+    Number {
+        /// The text.
+        text: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// A number is below zero.
+    #[error("negative number ({0}) not allowed: {1}")]
+    Negative(i64, String),
+    /// A range has more than two ends.
+    #[error("too many hyphens: {0}")]
+    Hyphens(String),
+    /// A range has more than one step.
+    #[error("too many slashes: {0}")]
+    Slashes(String),
     /// A range begins below the least value.
     #[error("beginning of range ({value}) below minimum ({least}): {text}")]
     BelowLeast {
@@ -145,10 +168,12 @@ impl CronSchedule {
                 let Some(period) = text.strip_prefix("@every ") else {
                     return Err(CronScheduleError::Descriptor(text.to_owned()));
                 };
-                let period = go_duration::parse(period)
-                    .ok_or_else(|| CronScheduleError::Duration(text.to_owned()))?;
+                let period = go_duration::parse_signed(period).map_err(|why| {
+                    CronScheduleError::Duration { descriptor: text.to_owned(), why }
+                })?;
                 // A period below a second would never end.
-                return Ok(Self::Every(Duration::from_secs(period.as_secs().max(1))));
+                let seconds = period.as_secs().max(1).unsigned_abs();
+                return Ok(Self::Every(Duration::from_secs(seconds)));
             }
         };
         Self::parse(fields)
@@ -223,17 +248,13 @@ fn bits(field: &str, range: &FieldRange) -> Result<u64, CronScheduleError> {
 fn part_bits(part: &str, range: &FieldRange) -> Result<u64, CronScheduleError> {
     let text = || part.to_owned();
     let (span, step) = part.split_once('/').map_or((part, None), |(a, b)| (a, Some(b)));
-    let (begin, end) = if span == "*" || span == "?" {
-        (range.least, range.most)
-    } else if let Some((begin, end)) = span.split_once('-') {
-        (number(begin, range)?, number(end, range)?)
-    } else {
-        let begin = number(span, range)?;
-        // With a step a single value is the begin of a range.
-        (begin, if step.is_some() { range.most } else { begin })
+    let (begin, end) = ends(part, span, step.is_some(), range)?;
+    let step = match step {
+        None => 1,
+        Some(step) if step.contains('/') => return Err(CronScheduleError::Slashes(text())),
+        // A step is a count, which has no names as months and weekdays have.
+        Some(step) => number(step)?,
     };
-    // A step is a count, which has no names as months and weekdays have.
-    let step = step.map_or(Ok(1), |step| number(step, &FieldRange { names: &[], ..*range }))?;
     if begin < range.least {
         return Err(CronScheduleError::BelowLeast {
             value: begin,
@@ -254,12 +275,42 @@ fn part_bits(part: &str, range: &FieldRange) -> Result<u64, CronScheduleError> {
     Ok((begin..=end).step_by(step).fold(0, |bits, value| bits | 1 << value))
 }
 
-fn number(text: &str, range: &FieldRange) -> Result<u64, CronScheduleError> {
-    let lower = text.to_ascii_lowercase();
-    if let Some(index) = range.names.iter().position(|name| *name == lower) {
-        return Ok(u64::try_from(index).unwrap_or_default() + range.least);
+/// The first and the last value of a part of a field.
+fn ends(
+    part: &str,
+    span: &str,
+    has_step: bool,
+    range: &FieldRange,
+) -> Result<(u64, u64), CronScheduleError> {
+    let (begin, end) = span.split_once('-').map_or((span, None), |(a, b)| (a, Some(b)));
+    // What follows `*-` is not read.
+    if matches!(begin, "*" | "?") {
+        return Ok((range.least, range.most));
     }
-    text.parse().map_err(|_| CronScheduleError::Number(text.to_owned()))
+    let begin = value(begin, range)?;
+    let end = match end {
+        Some(end) if end.contains('-') => return Err(CronScheduleError::Hyphens(part.to_owned())),
+        Some(end) => value(end, range)?,
+        // With a step a single value is the begin of a range.
+        None if has_step => range.most,
+        None => begin,
+    };
+    Ok((begin, end))
+}
+
+/// A value: a number, or a name of one.
+fn value(text: &str, range: &FieldRange) -> Result<u64, CronScheduleError> {
+    let lower = text.to_ascii_lowercase();
+    match range.names.iter().position(|name| *name == lower) {
+        Some(index) => Ok(u64::try_from(index).unwrap_or_default() + range.least),
+        None => number(text),
+    }
+}
+
+fn number(text: &str) -> Result<u64, CronScheduleError> {
+    let number = go_parse::integer(text)
+        .map_err(|why| CronScheduleError::Number { text: text.to_owned(), why })?;
+    u64::try_from(number).map_err(|_| CronScheduleError::Negative(number, text.to_owned()))
 }
 
 /// Whether a field restricts nothing. A field with a step above one does, so that it counts beside the other field of days.
@@ -297,6 +348,8 @@ mod tests {
             ("0 0 */1 * 1", "2026-01-05T00:00:00Z", "2026-01-12T00:00:00Z"),
             ("@hourly", "2026-01-01T00:00:00Z", "2026-01-01T01:00:00Z"),
             ("@every 90s", "2026-01-01T00:00:00.5Z", "2026-01-01T00:01:30Z"),
+            ("@every -5m", "2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z"),
+            ("*-7 * * * *", "2026-01-01T00:00:00Z", "2026-01-01T00:01:00Z"),
         ] {
             assert_eq!(next(schedule, base).as_deref(), Some(expected), "{schedule}");
         }
@@ -321,7 +374,31 @@ mod tests {
             ("* * 0 * *", "beginning of range (0) below minimum (1): 0"),
             ("5-1 * * * *", "beginning of range (5) beyond end of range (1): 5-1"),
             ("*/0 * * * *", "step of range should be a positive number: */0"),
-            ("x * * * *", "failed to parse int from x"),
+            (
+                "a * * * *",
+                r#"failed to parse int from a: strconv.Atoi: parsing "a": invalid syntax"#,
+            ),
+            (
+                "-1 * * * *",
+                r#"failed to parse int from : strconv.Atoi: parsing "": invalid syntax"#,
+            ),
+            (
+                "1/ * * * *",
+                r#"failed to parse int from : strconv.Atoi: parsing "": invalid syntax"#,
+            ),
+            (
+                "99999999999999999999 * * * *",
+                r#"failed to parse int from 99999999999999999999: strconv.Atoi: parsing "99999999999999999999": value out of range"#,
+            ),
+            ("*/-5 * * * *", "negative number (-5) not allowed: -5"),
+            ("1-2-3 * * * *", "too many hyphens: 1-2-3"),
+            ("1-b-3 * * * *", "too many hyphens: 1-b-3"),
+            ("1/2/3 * * * *", "too many slashes: 1/2/3"),
+            ("*/2/3 * * * *", "too many slashes: */2/3"),
+            (
+                "@every soon",
+                r#"failed to parse duration @every soon: time: invalid duration "soon""#,
+            ),
             ("@never", "unrecognized descriptor: @never"),
         ] {
             let error = CronSchedule::parse(schedule).expect_err(schedule);
