@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::{
     cron_schedule::CronSchedule,
+    cron_zone::zone_of,
     job::check_job_spec,
     json::{is_terminating, name, text},
     pass::{OrderOutcome, Pass},
@@ -27,7 +28,7 @@ const MOST_MISSED: usize = 100;
 /// When a refused RayJob is tried again.
 const RETRY: Duration = Duration::from_secs(10);
 
-/// What a RayCronJob needs next. `zone` is that of its spec, or that of the program; none if the spec names an unknown one.
+/// What a RayCronJob needs next.
 ///
 /// The protocol of steps and answers is that of [`crate::cluster::decide`].
 #[must_use]
@@ -35,7 +36,6 @@ pub fn decide(
     cron_job: &Value,
     answers: &[RayAnswer],
     now: Timestamp,
-    zone: Option<&TimeZone>,
     settings: &OperatorSettings,
 ) -> Vec<RayStep> {
     let mut pass = Pass::new(answers);
@@ -44,24 +44,20 @@ pub fn decide(
         return pass.finish();
     }
     let path = format!("{}/{}", text(&cron_job["metadata"]["namespace"]), name(cron_job));
-    match check(cron_job, zone, settings) {
+    match check(cron_job, settings) {
         Err(why) => pass.warning("InvalidRayCronJobSpec", format!("{path}: {why}")),
         Ok((spec, _, _)) if spec.suspend => {
             let message = "RayCronJob suspended, no new RayJobs will be created";
             pass.normal("SuspendedRayCronJob", message.to_owned());
         }
-        Ok((_, schedule, zone)) => follow(cron_job, &schedule, zone, now, &mut pass),
+        Ok((_, schedule, zone)) => follow(cron_job, &schedule, &zone, now, &mut pass),
     }
     pass.finish()
 }
 
-type CheckedCronJob<'a> = (RayCronJobSpec, CronSchedule, &'a TimeZone);
+type CheckedCronJob = (RayCronJobSpec, CronSchedule, TimeZone);
 
-fn check<'a>(
-    cron_job: &Value,
-    zone: Option<&'a TimeZone>,
-    settings: &OperatorSettings,
-) -> Result<CheckedCronJob<'a>, String> {
+fn check(cron_job: &Value, settings: &OperatorSettings) -> Result<CheckedCronJob, String> {
     let spec = from_value::<RayCronJobSpec>(&cron_job["spec"]);
     let spec = spec.map_err(|error| error.to_string())?;
     // The name is checked by its length only; its RayJobs are refused if they cannot have it.
@@ -77,10 +73,8 @@ fn check<'a>(
     if spec.time_zone.as_ref().is_some_and(String::is_empty) {
         return Err("timeZone must not be empty string, omit the field to use the local time zone of the KubeRay operator".to_owned());
     }
-    let zone = zone.ok_or_else(|| {
-        let name = spec.time_zone.clone().unwrap_or_default();
-        format!("invalid time zone: unknown time zone {name}")
-    })?;
+    let zone = zone_of(spec.time_zone.as_deref())
+        .map_err(|error| format!("invalid time zone: {error}"))?;
     // Each RayJob of an invalid template would end as ValidationFailed.
     // They have neither the annotations of the RayCronJob nor any of their own.
     check_job_spec(&json!({}), &spec.job_template, settings)

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`v1`], `v1alpha1` | the stored version, and the one served for old clients |
 //! | [`cluster`] | what a RayCluster needs next |
-//! | [`cron_job`], [`cron_schedule`] | what a RayCronJob needs next; schedules of cron |
+//! | [`cron_job`], [`cron_schedule`], [`cron_zone`] | what a RayCronJob needs next; schedules of cron; time zones |
 //! | [`job`] | what a RayJob needs next |
 //! | [`head`] | requests to a Ray head, and what its answers mean |
 //! | [`service`] | what is refused of a RayService |
@@ -24,6 +24,7 @@ pub mod cluster;
 mod conditions_of;
 pub mod cron_job;
 pub mod cron_schedule;
+pub mod cron_zone;
 pub mod definitions;
 pub mod feature_gates;
 pub mod head;

@@ -18,7 +18,7 @@ fn cron_job_since(last: &str) -> Value {
 fn made(cron_job: &Value, now: &str) -> Vec<String> {
     let now = now.parse().expect("a time");
     let settings = OperatorSettings::default();
-    let steps = cron_job::decide(cron_job, &[], now, Some(&TimeZone::UTC), &settings);
+    let steps = cron_job::decide(cron_job, &[], now, &settings);
     let times = steps.iter().filter_map(|step| match step {
         RayStep::Create(job) => {
             job["metadata"]["annotations"]["ray.io/cronjob-scheduled-timestamp"].as_str()
@@ -64,7 +64,7 @@ fn a_cron_job_that_is_being_deleted_makes_nothing() {
     for schedule in ["* * * * *", "no schedule"] {
         cron_job["spec"]["schedule"] = json!(schedule);
         assert_eq!(made(&cron_job, "2026-01-01T00:01:30Z"), Vec::<String>::new());
-        let steps = cron_job::decide(&cron_job, &[], now, Some(&TimeZone::UTC), &settings);
+        let steps = cron_job::decide(&cron_job, &[], now, &settings);
         assert_eq!(steps, [], "{schedule}");
     }
 }
@@ -85,11 +85,29 @@ fn annotations_of_a_cron_job_do_not_count_for_its_template() {
 #[test]
 fn an_unknown_zone_is_an_event() {
     let mut cron_job = cron_job_since("2026-01-01T00:00:00Z");
-    cron_job["spec"]["timeZone"] = json!("Mars/Base");
-    let steps =
-        cron_job::decide(&cron_job, &[], Timestamp::UNIX_EPOCH, None, &OperatorSettings::default());
-    let [RayStep::Event(event)] = &steps[..] else { unreachable!("{steps:?}") };
-    assert_eq!(event.message, "default/cj: invalid time zone: unknown time zone Mars/Base");
+    for (zone, expected) in [
+        ("Mars/Base", "unknown time zone Mars/Base"),
+        ("asia/tokyo", "unknown time zone asia/tokyo"),
+        ("../UTC", "time: invalid location name"),
+    ] {
+        cron_job["spec"]["timeZone"] = json!(zone);
+        let (now, settings) = (Timestamp::UNIX_EPOCH, OperatorSettings::default());
+        let steps = cron_job::decide(&cron_job, &[], now, &settings);
+        let [RayStep::Event(event)] = &steps[..] else { unreachable!("{steps:?}") };
+        assert_eq!(event.message, format!("default/cj: invalid time zone: {expected}"));
+    }
+}
+
+#[test]
+fn the_times_of_a_schedule_are_those_of_its_zone() {
+    let mut cron_job = cron_job_since("2026-01-01T00:00:00Z");
+    cron_job["spec"]["schedule"] = json!("0 1 * * *");
+    for (zone, expected) in
+        [("Asia/Tokyo", "2026-01-01T16:00:00Z"), ("Local", "2026-01-01T01:00:00Z")]
+    {
+        cron_job["spec"]["timeZone"] = json!(zone);
+        assert_eq!(made(&cron_job, "2026-01-01T18:00:00Z"), [expected], "{zone}");
+    }
 }
 
 #[test]
@@ -98,7 +116,7 @@ fn an_empty_zone_and_a_suspension_are_events() {
         let mut cron_job = cron_job_since("2026-01-01T00:00:00Z");
         cron_job["spec"][field] = value;
         let (now, settings) = (Timestamp::UNIX_EPOCH, OperatorSettings::default());
-        let steps = cron_job::decide(&cron_job, &[], now, Some(&TimeZone::UTC), &settings);
+        let steps = cron_job::decide(&cron_job, &[], now, &settings);
         let [RayStep::Event(event)] = &steps[..] else { unreachable!("{steps:?}") };
         (event.reason, event.message.clone())
     };

@@ -8,7 +8,6 @@ use std::{
 
 use appwrapper::{WrapperFacts, settings::WrapperSettings};
 use crds::json::{label, text};
-use jiff::tz::TimeZone;
 use ray::{
     PassInputs, is_run_elsewhere, names,
     service::ServiceMemory,
@@ -128,9 +127,7 @@ impl ParentKind {
                 ray::service::decide(parent, &children, &facts.memory, &answers, inputs, settings)
             }
             Self::RayCronJob => {
-                let zone = time_zone(parent);
-                let (answers, now) = (ray_answers(), inputs.now);
-                ray::cron_job::decide(parent, &answers, now, zone.as_ref(), &settings.ray)
+                ray::cron_job::decide(parent, &ray_answers(), inputs.now, &settings.ray)
             }
             Self::AppWrapper => {
                 let answers: Vec<_> = answers.iter().map(OrderAnswer::for_wrapper).collect();
@@ -210,15 +207,6 @@ pub(super) fn named_services(service: &Value) -> Vec<RayTarget> {
     let of_clusters = clusters.map(|cluster| format!("{cluster}-serve-svc"));
     let wanted = [format!("{name}-head-svc"), serve].into_iter().chain(of_clusters);
     wanted.map(|name| RayTarget::named("v1", "Service", name)).collect()
-}
-
-/// The zone of the spec, or UTC: the zone of a pod is that of its image. None if it is unknown. Zones are part of the program,
-/// since its image has no files of the system.
-fn time_zone(cron_job: &Value) -> Option<TimeZone> {
-    match text(&cron_job["spec"]["timeZone"]) {
-        "" => Some(TimeZone::UTC),
-        name => TimeZone::get(name).ok(),
-    }
 }
 
 /// The operated objects that a change of `object` concerns, itself included.
@@ -336,8 +324,8 @@ mod tests {
 
     #[test]
     fn time_zones_are_known_without_files_of_the_system() {
-        let zone = |name: &str| time_zone(&json!({"spec": {"timeZone": name}})).is_some();
-        assert!(zone("Europe/Berlin") && zone("") && !zone("Europe/Nowhere"));
+        let is_known = |name| ray::cron_zone::zone_of(Some(name)).is_ok();
+        assert!(is_known("Europe/Berlin") && !is_known("Europe/Nowhere"));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use jiff::{SignedDuration, Timestamp, tz::TimeZone};
+use jiff::{SignedDuration, Timestamp};
 use ray::{
     cron_job,
     settings::OperatorSettings,
@@ -20,7 +20,6 @@ struct CronWorld {
     events: Vec<(String, String)>,
     now: Timestamp,
     due: Option<Timestamp>,
-    zone: TimeZone,
 }
 
 impl CronWorld {
@@ -32,7 +31,6 @@ impl CronWorld {
             events: Vec::new(),
             now: start + SignedDuration::from_secs(second.into()),
             due: None,
-            zone: TimeZone::UTC,
         }
     }
 
@@ -57,9 +55,6 @@ impl CronWorld {
         metadata["uid"] = json!(uid);
         metadata["namespace"] = json!("<ns>");
         metadata["creationTimestamp"] = json!(self.now.to_string());
-        if cron_job["spec"]["timeZone"] == "Asia/Tokyo" {
-            self.zone = TimeZone::fixed(jiff::tz::offset(9));
-        }
     }
 
     fn name(&self) -> &str {
@@ -107,8 +102,7 @@ impl CronWorld {
         let settings = OperatorSettings::default();
         let mut answers = Vec::new();
         loop {
-            let steps =
-                cron_job::decide(&self.cron_job, &answers, self.now, Some(&self.zone), &settings);
+            let steps = cron_job::decide(&self.cron_job, &answers, self.now, &settings);
             if !steps.iter().any(RayStep::is_order) {
                 self.finish(steps);
                 return;
