@@ -208,3 +208,33 @@ pub(crate) fn differences(case: &Value) -> Vec<String> {
     }
     shortest.unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_zone_is_that_of_the_case() {
+        for (zone, message) in [
+            ("Mars/Base", "<ns>/cj: invalid time zone: unknown time zone Mars/Base"),
+            ("/UTC", "<ns>/cj: invalid time zone: time: invalid location name"),
+        ] {
+            let object = json!({
+                "apiVersion": "ray.io/v1",
+                "kind": "RayCronJob",
+                "metadata": {"name": "cj"},
+                "spec": {
+                    "schedule": "* * * * *",
+                    "timeZone": zone,
+                    "jobTemplate": {"clusterSelector": {"ray.io/cluster": "c"}},
+                },
+            });
+            let event = json!({
+                "about": "RayCronJob/cj", "reason": "InvalidRayCronJobSpec", "message": message,
+            });
+            let create = json!([{"op": "create", "object": object}]);
+            let step = json!({"do": create, "put": {}, "events": [event]});
+            assert_eq!(differences(&json!({"steps": [step]})), Vec::<String>::new());
+        }
+    }
+}
