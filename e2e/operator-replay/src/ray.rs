@@ -6,7 +6,9 @@ pub(crate) mod cron;
 mod events;
 mod head;
 mod jobs;
+mod kubelet;
 mod profile;
+mod refusals;
 #[cfg(test)]
 mod security_tests;
 mod states;
@@ -16,3 +18,5 @@ pub(crate) mod takeover_tests;
 mod tests;
 pub(crate) mod webhook;
 mod world;
+#[cfg(test)]
+mod world_tests;

@@ -182,13 +182,6 @@ impl RayReplay {
     }
 
     fn delete(&mut self, target: &str) {
-        if PARENTS.iter().any(|kind| target.starts_with(kind))
-            && let Some(object) = self.world.objects.get_mut(target)
-        {
-            // The environment removes it when no finalizer is left.
-            object["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
-            return;
-        }
         self.world.delete(target);
     }
 

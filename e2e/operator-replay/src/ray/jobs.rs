@@ -1,4 +1,4 @@
-//! The Job controller, for Jobs that submit.
+//! The Job controller.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -6,9 +6,20 @@ use serde_json::{Value, json};
 /// How long the controller waits after the first failed pod; twice as long after each further one.
 const BACKOFF: SignedDuration = SignedDuration::from_secs(10);
 
-/// Whether a Job submits a RayJob.
-pub(crate) fn is_submitter(job: &Value) -> bool {
-    job["metadata"]["ownerReferences"][0]["kind"] == "RayJob"
+/// Why a Job failed that ran beyond its deadline.
+const TOO_LONG: &str = "DeadlineExceeded";
+
+/// When a Job that has not ended fails.
+pub(crate) fn deadline(job: &Value) -> Option<Timestamp> {
+    let created: Timestamp = job["metadata"]["creationTimestamp"].as_str()?.parse().ok()?;
+    let seconds = job["spec"]["activeDeadlineSeconds"].as_i64()?;
+    let is_over = job["status"]["conditions"].is_array();
+    (!is_over).then(|| created.checked_add(SignedDuration::from_secs(seconds)).ok()).flatten()
+}
+
+/// Whether a Job ran beyond its deadline: its pods are deleted.
+pub(crate) fn is_too_long(job: &Value) -> bool {
+    job["status"]["conditions"][0]["reason"] == TOO_LONG
 }
 
 /// Whether a pod belongs to a Job.
@@ -25,6 +36,10 @@ pub(crate) fn control(job: &mut Value, pods: &[Value], now: Timestamp) -> Option
         |phase: &'static str| pods.iter().filter(move |pod| pod["status"]["phase"] == phase);
     if in_phase("Succeeded").next().is_some() {
         end(job, "Complete", "CompletionsReached", "", now);
+        return None;
+    }
+    if deadline(job).is_some_and(|deadline| deadline <= now) {
+        end(job, "Failed", TOO_LONG, "Job was active longer than specified deadline", now);
         return None;
     }
     let failed = in_phase("Failed").count();

@@ -14,18 +14,21 @@ use serde_json::{Value, json};
 use super::{
     api_defaults::{complete_gateway, complete_ray_cluster, complete_service},
     head::PlayedHead,
-    jobs,
+    jobs, kubelet,
+    refusals::refusal,
     states::state_of,
 };
+
+pub(crate) use super::kubelet::{set_ready, terminate};
 
 /// Random parts of names begin with this, so that they can be found again.
 pub(crate) const TOKEN: &str = "zq";
 
-/// What an API server says of a bad name.
-const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
-
 /// The most rounds until nothing moves any more.
 const ROUNDS: usize = 400;
+
+/// The time without a change after which the recorder took a step for over.
+const REST: SignedDuration = SignedDuration::from_secs(5);
 
 /// The kinds of the operator. They are let go when no finalizer is left.
 const PARENTS: [&str; 3] = ["RayCluster", "RayJob", "RayService"];
@@ -50,6 +53,8 @@ pub(crate) struct RayWorld {
     n_names: usize,
     n_created: u64,
     deleted_now: BTreeSet<String>,
+    /// Since when pods run.
+    started: BTreeMap<String, Timestamp>,
     /// Everything that was ordered.
     #[cfg(test)]
     pub(crate) orders: Vec<RayStep>,
@@ -103,6 +108,7 @@ impl RayWorld {
             n_names: 0,
             n_created: 0,
             deleted_now: BTreeSet::new(),
+            started: BTreeMap::new(),
             #[cfg(test)]
             orders: Vec::new(),
         }
@@ -125,7 +131,7 @@ impl RayWorld {
 
     /// Stores a new object, or refuses it as an API server would.
     pub(crate) fn create(&mut self, mut object: Value) -> RayAnswer {
-        if let Some(refusal) = self.refusal(&object) {
+        if let Some(refusal) = refusal(&self.objects, &object) {
             return RayAnswer::Refused(refusal);
         }
         let metadata = &mut object["metadata"];
@@ -147,45 +153,6 @@ impl RayWorld {
         complete_gateway(&mut object);
         self.objects.insert(id, object.clone());
         RayAnswer::Done(object.into())
-    }
-
-    fn refusal(&self, object: &Value) -> Option<RayRefusal> {
-        let refusal = |code, message: String| Some(RayRefusal { code, message });
-        if self.objects.contains_key(&id(object)) {
-            return refusal(409, format!("{} already exists", id(object)));
-        }
-        let is_pod = object["kind"] == "Pod";
-        let has_quota = self.objects.keys().any(|id| id.starts_with("ResourceQuota/"));
-        if is_pod && has_quota {
-            let prefix = object["metadata"]["generateName"].as_str().unwrap_or_default();
-            return refusal(
-                403,
-                format!(
-                    "pods \"{prefix}<rand>\" is forbidden: exceeded quota: q, requested: pods=1, used: pods=0, limited: pods=0"
-                ),
-            );
-        }
-        let labels = object["metadata"]["labels"].as_object().into_iter().flatten();
-        let mut values = labels.filter_map(|(_, value)| value.as_str());
-        let prefix = object["metadata"]["generateName"].as_str().unwrap_or_default();
-        let invalid =
-            |why: String| refusal(422, format!("Pod \"{prefix}<rand>\" is invalid: {why}"));
-        if let Some(value) = values.find(|value| value.len() > 63) {
-            return invalid(format!(
-                "metadata.labels: Invalid value: \"{value}\": must be no more than 63 bytes"
-            ));
-        }
-        if prefix.contains('_') {
-            let invalid_name = |field: &str, value: &str| {
-                format!("metadata.{field}: Invalid value: \"{value}\": {SUBDOMAIN}")
-            };
-            return invalid(format!(
-                "[{}, {}]",
-                invalid_name("generateName", prefix),
-                invalid_name("name", &format!("{prefix}<rand>"))
-            ));
-        }
-        None
     }
 
     fn children(&self, parent: &str) -> Vec<Value> {
@@ -253,6 +220,7 @@ impl RayWorld {
 
     fn remove(&mut self, id: &str) {
         let Some(object) = self.objects.remove(id) else { return };
+        self.started.remove(id);
         self.passed.insert(id.to_owned(), object);
         // At once, because an object of the same name has the same uid here.
         let uid = json!(format!("<uid of {id}>"));
@@ -278,12 +246,25 @@ impl RayWorld {
         false
     }
 
-    /// Nothing moves before the next pass, or before a controller of the environment ends its backoff.
+    /// Nothing moves before the next pass, a pod or a Job ends, or a controller of the environment ends its backoff.
     fn skip_to(&mut self, end: Timestamp) {
         let backs_off = |it: &Value| it["kind"] == "Job" && !it["status"]["since"].is_null();
         if !self.objects.values().any(backs_off) {
-            let due = self.due.values().copied().min().unwrap_or(end);
-            self.now = self.now.max(due.min(end));
+            let ends = self.objects.iter().filter_map(|(id, object)| self.ends_at(id, object));
+            let next = self.due.values().copied().chain(ends).min().unwrap_or(end);
+            self.now = self.now.max(next.min(end));
+        }
+    }
+
+    /// When a pod or a Job ends because of the time.
+    fn ends_at(&self, id: &str, object: &Value) -> Option<Timestamp> {
+        match object["kind"].as_str() {
+            Some("Job") => jobs::deadline(object),
+            Some("Pod") if object["metadata"]["deletionTimestamp"].is_null() => {
+                kubelet::ends_at(object, *self.started.get(id)?)
+            }
+            Some("Pod") if !kubelet::stop_time(object).is_zero() => kubelet::stops_at(object),
+            _ => None,
         }
     }
 
@@ -443,18 +424,20 @@ impl RayWorld {
     }
 
     fn job_controller(&mut self, id: &str) {
+        let now = self.now;
         let Some(job) = self.objects.get(id) else { return };
-        if !jobs::is_submitter(job) {
-            complete(self.objects.get_mut(id));
-            return;
-        }
         let name = job["metadata"]["name"].clone();
         let is_its =
             |it: &&Value| it["kind"] == "Pod" && it["metadata"]["labels"]["job-name"] == name;
         let pods: Vec<Value> = self.objects.values().filter(is_its).cloned().collect();
-        let now = self.now;
-        let job = self.objects.get_mut(id).expect("a Job");
-        if let Some(pod) = jobs::control(job, &pods, now) {
+        let Some(job) = self.objects.get_mut(id) else { return };
+        let pod = jobs::control(job, &pods, now);
+        if jobs::is_too_long(job) {
+            for pod in pods.iter().filter(|pod| pod["status"]["phase"] == "Running") {
+                self.delete(&self::id(pod));
+            }
+        }
+        if let Some(pod) = pod {
             let _ = self.create(pod);
         }
     }
@@ -468,97 +451,36 @@ impl RayWorld {
     }
 
     fn kubelet(&mut self, id: &str) {
+        let (now, started) = (self.now, self.started.get(id).copied());
+        let is_stopping = self.is_stopping(id);
         let Some(pod) = self.objects.get_mut(id) else { return };
-        let annotation = |name: &str| pod["metadata"]["annotations"][name].clone();
-        if !pod["metadata"]["deletionTimestamp"].is_null() {
-            let is_slow = !annotation("lab.sluice.dev/stop-seconds").is_null();
-            if is_slow && self.deleted_now.contains(id) {
-                return;
-            }
-            // The kubelets of the recording never finish a pod in which a container ended by itself.
-            let ended = |status: &Value| !status["state"]["terminated"].is_null();
-            let statuses = pod["status"]["containerStatuses"].as_array();
-            let is_stuck = statuses.is_some_and(|statuses| statuses.iter().any(ended));
-            if pod["status"]["phase"] == "Running" && is_stuck {
-                return;
-            }
+        if pod["metadata"]["deletionTimestamp"].is_null() {
+            kubelet::advance(pod, started.unwrap_or(now), now);
             if pod["status"]["phase"] == "Running" {
-                stop(pod);
-            } else {
-                self.remove(id);
+                self.started.entry(id.to_owned()).or_insert(now);
             }
             return;
         }
-        let never_ready = annotation("lab.sluice.dev/never-ready") == "true";
-        let runs_on = !annotation("lab.sluice.dev/run-seconds").is_null();
-        match pod["status"]["phase"].as_str() {
-            None if !is_scheduled(pod) => {
-                pod["status"] = json!({"phase": "Pending", "conditions": []});
-            }
-            None => run(pod, !never_ready),
-            Some("Running") if !never_ready && !runs_on => {
-                let policy = pod["spec"]["restartPolicy"].as_str().unwrap_or("Always");
-                if policy != "Always" {
-                    terminate(pod, None, 0, "Completed");
-                    pod["status"]["phase"] = json!("Succeeded");
-                    set_ready(pod, false, Some("PodCompleted"));
-                }
-            }
-            Some(_) => {}
+        // The kubelets of the recording never finish a pod in which a container ended by itself.
+        let ended = |status: &Value| !status["state"]["terminated"].is_null();
+        let statuses = pod["status"]["containerStatuses"].as_array();
+        let is_stuck = statuses.is_some_and(|statuses| statuses.iter().any(ended));
+        let is_running = pod["status"]["phase"] == "Running";
+        if is_stopping || (is_running && is_stuck) {
+            return;
         }
-    }
-}
-
-/// No node has labels that pods ask for, and no claim gets a volume.
-fn is_scheduled(pod: &Value) -> bool {
-    let volumes = pod["spec"]["volumes"].as_array().into_iter().flatten();
-    let waits = |volume: &Value| !volume["persistentVolumeClaim"].is_null();
-    pod["spec"]["nodeSelector"]["no"].is_null() && !volumes.into_iter().any(waits)
-}
-
-fn complete(job: Option<&mut Value>) {
-    if let Some(job) = job {
-        job["status"] = json!({"conditions": [{"type": "Complete", "status": "True"}]});
-    }
-}
-
-fn run(pod: &mut Value, ready: bool) {
-    let names = pod["spec"]["containers"].as_array().cloned().unwrap_or_default();
-    let statuses: Vec<Value> = names
-        .iter()
-        .map(|it| json!({"name": it["name"], "ready": ready, "state": {"running": {}}}))
-        .collect();
-    pod["status"] = json!({"phase": "Running", "containerStatuses": statuses, "podIP": "<ip>"});
-    set_ready(pod, ready, None);
-}
-
-/// Sets the conditions Ready and ContainersReady.
-pub(crate) fn set_ready(pod: &mut Value, ready: bool, reason: Option<&str>) {
-    let condition = |kind: &str| {
-        if ready {
-            json!({"type": kind, "status": "True"})
+        if is_running {
+            kubelet::stop(pod);
         } else {
-            let reason = reason.unwrap_or("ContainersNotReady");
-            json!({"type": kind, "status": "False", "reason": reason})
+            self.remove(id);
         }
-    };
-    pod["status"]["conditions"] = json!([condition("ContainersReady"), condition("Ready")]);
-}
+    }
 
-fn stop(pod: &mut Value) {
-    terminate(pod, None, 143, "Error");
-    pod["status"]["phase"] = json!("Failed");
-    set_ready(pod, false, Some("PodFailed"));
-}
-
-/// Ends a container, or all of them.
-///
-/// The time at which it ended is set by the replay.
-pub(crate) fn terminate(pod: &mut Value, container: Option<&str>, code: i64, reason: &str) {
-    for status in pod["status"]["containerStatuses"].as_array_mut().into_iter().flatten() {
-        if container.is_none_or(|name| status["name"] == name) {
-            status["ready"] = json!(false);
-            status["state"] = json!({"terminated": {"exitCode": code, "reason": reason}});
-        }
+    /// Whether a deleted pod takes its time. A pace without rest leaves out the time that the recorder waited after a step.
+    fn is_stopping(&self, id: &str) -> bool {
+        let Some(pod) = self.objects.get(id) else { return false };
+        let in_step = || kubelet::stop_time(pod) > REST && self.deleted_now.contains(id);
+        kubelet::stops_at(pod).is_some_and(|end| self.now < end)
+            && (!self.pace.quiet.is_zero() || in_step())
     }
 }

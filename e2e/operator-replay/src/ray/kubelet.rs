@@ -1,0 +1,111 @@
+//! The kubelets of the recording: they run pods as their annotations say, and end them.
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+/// The seconds of an annotation of the recording.
+fn seconds(pod: &Value, annotation: &str) -> Option<i64> {
+    let text = pod["metadata"]["annotations"][format!("lab.sluice.dev/{annotation}")].as_str();
+    text.and_then(|text| text.parse().ok())
+}
+
+/// How long a deleted pod takes to go.
+pub(super) fn stop_time(pod: &Value) -> SignedDuration {
+    SignedDuration::from_secs(seconds(pod, "stop-seconds").unwrap_or(0))
+}
+
+/// When a deleted pod goes.
+pub(super) fn stops_at(pod: &Value) -> Option<Timestamp> {
+    let deleted: Timestamp = pod["metadata"]["deletionTimestamp"].as_str()?.parse().ok()?;
+    deleted.checked_add(stop_time(pod)).ok()
+}
+
+/// When the containers of a pod end by themselves, if it runs since `started`.
+pub(super) fn ends_at(pod: &Value, started: Timestamp) -> Option<Timestamp> {
+    let policy = pod["spec"]["restartPolicy"].as_str().unwrap_or("Always");
+    let never_ready = pod["metadata"]["annotations"]["lab.sluice.dev/never-ready"] == "true";
+    if pod["status"]["phase"] != "Running" || policy == "Always" || never_ready {
+        return None;
+    }
+    let runs = seconds(pod, "run-seconds").unwrap_or(0);
+    started.checked_add(SignedDuration::from_secs(runs)).ok()
+}
+
+/// Moves a pod on that is not being deleted.
+pub(super) fn advance(pod: &mut Value, started: Timestamp, now: Timestamp) {
+    let never_ready = pod["metadata"]["annotations"]["lab.sluice.dev/never-ready"] == "true";
+    match pod["status"]["phase"].as_str() {
+        None if !is_scheduled(pod) => {
+            pod["status"] = json!({"phase": "Pending", "conditions": []});
+        }
+        None => run(pod, !never_ready),
+        Some("Running") if ends_at(pod, started).is_some_and(|end| end <= now) => {
+            end(pod, now);
+        }
+        Some(_) => {}
+    }
+}
+
+/// No node has labels that pods ask for, and no claim gets a volume.
+fn is_scheduled(pod: &Value) -> bool {
+    let volumes = pod["spec"]["volumes"].as_array().into_iter().flatten();
+    let waits = |volume: &Value| !volume["persistentVolumeClaim"].is_null();
+    pod["spec"]["nodeSelector"]["no"].is_null() && !volumes.into_iter().any(waits)
+}
+
+fn run(pod: &mut Value, ready: bool) {
+    let names = pod["spec"]["containers"].as_array().cloned().unwrap_or_default();
+    let statuses: Vec<Value> = names
+        .iter()
+        .map(|it| json!({"name": it["name"], "ready": ready, "state": {"running": {}}}))
+        .collect();
+    pod["status"] = json!({"phase": "Running", "containerStatuses": statuses, "podIP": "<ip>"});
+    set_ready(pod, ready, None);
+}
+
+/// Ends the containers with the exit code that the pod asks for.
+fn end(pod: &mut Value, now: Timestamp) {
+    let code = seconds(pod, "exit-code").unwrap_or(0);
+    let (phase, of_pod, of_container) = match code {
+        0 => ("Succeeded", "PodCompleted", "Completed"),
+        _ => ("Failed", "PodFailed", "Error"),
+    };
+    terminate(pod, None, code, of_container);
+    for status in pod["status"]["containerStatuses"].as_array_mut().into_iter().flatten() {
+        status["state"]["terminated"]["finishedAt"] = json!(now.to_string());
+    }
+    pod["status"]["phase"] = json!(phase);
+    set_ready(pod, false, Some(of_pod));
+}
+
+/// Ends a pod that was deleted.
+pub(super) fn stop(pod: &mut Value) {
+    terminate(pod, None, 143, "Error");
+    pod["status"]["phase"] = json!("Failed");
+    set_ready(pod, false, Some("PodFailed"));
+}
+
+/// Sets the conditions Ready and ContainersReady.
+pub(crate) fn set_ready(pod: &mut Value, ready: bool, reason: Option<&str>) {
+    let condition = |kind: &str| {
+        if ready {
+            json!({"type": kind, "status": "True"})
+        } else {
+            let reason = reason.unwrap_or("ContainersNotReady");
+            json!({"type": kind, "status": "False", "reason": reason})
+        }
+    };
+    pod["status"]["conditions"] = json!([condition("ContainersReady"), condition("Ready")]);
+}
+
+/// Ends a container, or all of them.
+///
+/// The time at which it ended is set by the replay.
+pub(crate) fn terminate(pod: &mut Value, container: Option<&str>, code: i64, reason: &str) {
+    for status in pod["status"]["containerStatuses"].as_array_mut().into_iter().flatten() {
+        if container.is_none_or(|name| status["name"] == name) {
+            status["ready"] = json!(false);
+            status["state"] = json!({"terminated": {"exitCode": code, "reason": reason}});
+        }
+    }
+}
