@@ -72,8 +72,16 @@ const OF_PROCESS: [&str; 11] = [
 ];
 
 /// Fields with a meaning for RayClusters that are not built.
-const NOT_BUILT: [&str; 4] =
-    ["watchNamespace", "batchScheduler", "enableBatchScheduler", "useKubernetesProxy"];
+///
+/// The last two are of versions after 1.7, of which the chart writes them in any case.
+const NOT_BUILT: [&str; 6] = [
+    "watchNamespace",
+    "batchScheduler",
+    "enableBatchScheduler",
+    "useKubernetesProxy",
+    "nodeEventForwarder",
+    "allowedNodeLabels",
+];
 
 impl OperatorSettings {
     /// These settings with those of the file.
@@ -86,8 +94,7 @@ impl OperatorSettings {
         // A field without a value has its default, as for the official operator.
         fields.retain(|name, value| !value.is_null() && !OF_PROCESS.contains(&name.as_str()));
         for name in NOT_BUILT {
-            let value = fields.remove(name).unwrap_or_default();
-            if !matches!(value, Value::Null | Value::Bool(false)) && value != "" {
+            if fields.remove(name).is_some_and(|value| !is_off(&value)) {
                 return Err(RayFileError::NotBuilt(name));
             }
         }
@@ -99,6 +106,17 @@ impl OperatorSettings {
         self.delete_finished_jobs |= file.delete_ray_job_after_job_finishes;
         self.pods = file.pod_defaults()?;
         Ok(self)
+    }
+}
+
+/// Whether a field asks for nothing.
+fn is_off(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.get("enabled").is_none_or(is_off),
+        _ => false,
     }
 }
 
@@ -160,7 +178,11 @@ mod tests {
             ("one", "x")
         );
         assert!(settings.delete_finished_jobs);
-        for text in ["batchScheduler: ''\n", "headSidecarContainers:\ndefaultPodLabels: null\n"] {
+        for text in [
+            "batchScheduler: ''\n",
+            "headSidecarContainers:\ndefaultPodLabels: null\n",
+            "nodeEventForwarder: {enabled: false, types: [Warning]}\nallowedNodeLabels: []\n",
+        ] {
             assert!(!read(text).expect("defaults").delete_finished_jobs);
         }
     }
@@ -170,6 +192,8 @@ mod tests {
         for (text, part) in [
             ("batchScheduler: volcano\n", "batchScheduler is not built"),
             ("useKubernetesProxy: true\n", "useKubernetesProxy is not built"),
+            ("nodeEventForwarder: {enabled: true}\n", "nodeEventForwarder is not built"),
+            ("allowedNodeLabels: [zone]\n", "allowedNodeLabels is not built"),
             ("sidecars: []\n", "unknown field `sidecars`"),
             (
                 "headSidecarContainers: [{image: i}]\n",
