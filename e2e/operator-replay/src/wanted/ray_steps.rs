@@ -1,5 +1,6 @@
 //! Steps in which the official operator of Ray does what ours does not.
 
+use ray::names::WAIT_CONTAINER;
 use serde_json::Value;
 
 use crate::verdict::Moment;
@@ -45,6 +46,30 @@ pub(super) fn is_without_pods_for_want_of_a_serve_port(moment: &Moment<'_>) -> b
             && !ports.iter().any(|port| *port == "serve" || port.starts_with("serve-"))
     };
     moment.shows(&asks_in_vain) && moment.objects("Pod").next().is_none()
+}
+
+/// Whether a cluster has a head and no workers of a group: the official operator adds the waiting container, and
+/// their template has one.
+pub(super) fn is_without_workers_that_wait_by_themselves(moment: &Moment<'_>) -> bool {
+    let waits = |group: &Value| {
+        let containers = &group["template"]["spec"]["initContainers"];
+        let wanted = ["replicas", "minReplicas"]
+            .iter()
+            .any(|it| group[it].as_i64().is_some_and(|it| it > 0));
+        wanted && items(containers).any(|it| it["name"] == WAIT_CONTAINER)
+    };
+    moment.objects("RayCluster").any(|cluster| {
+        let has_pod = |group: &Value| {
+            moment.objects("Pod").any(|pod| {
+                let labels = &pod["metadata"]["labels"];
+                labels["ray.io/cluster"] == cluster["metadata"]["name"]
+                    && labels["ray.io/group"] == *group
+            })
+        };
+        let mut groups = items(&cluster["spec"]["workerGroupSpecs"]);
+        has_pod(&Value::from("headgroup"))
+            && groups.any(|group| waits(group) && !has_pod(&group["groupName"]))
+    })
 }
 
 fn condition<'a>(object: &'a Value, kind: &str) -> &'a str {

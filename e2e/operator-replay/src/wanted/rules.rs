@@ -90,6 +90,11 @@ pub(super) const GENERAL_RULES: &[GeneralRule] = &[
         explains: |_| true,
     },
     GeneralRule {
+        name: "any:workers-that-wait-by-themselves",
+        concerns: ray_steps::is_without_workers_that_wait_by_themselves,
+        explains: |_| true,
+    },
+    GeneralRule {
         name: "any:provisioned-without-a-head",
         concerns: ray_steps::is_provisioned_without_a_head,
         explains: |difference| {

@@ -99,3 +99,29 @@ fn only_the_submitter_that_is_gone_is_made_again() {
     assert!(!explains(&job, "step 1 (a): RayJob/k is not recorded"));
     assert!(!explains(&job, "step 1 (a): RayJob/j: event SubmittedRayJob is not recorded"));
 }
+
+#[test]
+fn a_worker_that_waits_by_itself_is_not_made_by_the_official_operator() {
+    let cluster = |container: &str, replicas: u64| {
+        let template = json!({"spec": {"initContainers": [{"name": container}]}});
+        let group = json!({"groupName": "g", "replicas": replicas, "template": template});
+        json!({
+            "kind": "RayCluster", "metadata": {"name": "c"}, "spec": {"workerGroupSpecs": [group]},
+        })
+    };
+    let pod = |group: &str| {
+        let labels = json!({"ray.io/cluster": "c", "ray.io/group": group});
+        json!({"kind": "Pod", "metadata": {"name": group, "labels": labels}})
+    };
+    let found = |objects: &[Value]| {
+        let difference = "step 0: Pod/c-g-worker-<r1> is not recorded";
+        at(&[], objects, |moment| reason(moment, difference).is_some())
+    };
+    let own = || cluster("wait-gcs-ready", 1);
+    assert!(found(&[own(), pod("headgroup")]));
+    assert!(!found(&[own()]), "there is no head either");
+    assert!(!found(&[own(), pod("headgroup"), pod("g")]), "none was added");
+    for cluster in [cluster("other", 1), cluster("wait-gcs-ready", 0)] {
+        assert!(!found(&[cluster, pod("headgroup")]));
+    }
+}
