@@ -59,7 +59,7 @@ prop_compose! {
 
 prop_compose! {
     fn pod_set()(
-        name in name(), count in 0..100, min_count in option::of(1..9), topology_request in option::of(topology_request()),
+        name in name(), count in 0..100, min_count in option::of(1..9), topology_request in option::of(topology_request().prop_map(Box::new)),
         cpu in quantity(),
     ) -> PodSet {
         PodSet { name, count: Some(count), min_count, topology_request, template: template(cpu) }
@@ -144,7 +144,7 @@ prop_compose! {
         let spec = WorkloadSpec {
             pod_sets, queue_name, active,
             priority: Some(priority),
-            priority_class_ref: class,
+            priority_class_ref: class.map(Box::new),
             maximum_execution_time_seconds: time,
             preemption_gates: gates.into_iter().map(|name| PreemptionGate { name }).collect(),
         };

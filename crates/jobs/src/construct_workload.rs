@@ -41,7 +41,7 @@ pub struct WorkloadPriority {
     /// Priority value.
     pub value: i32,
     /// The class, if any.
-    pub class: Option<PriorityClassRef>,
+    pub class: Option<Box<PriorityClassRef>>,
 }
 
 /// Label and annotation keys that are copied from jobs to Workloads (`labelKeysToCopy`, `annotationsToCopy`).
@@ -256,7 +256,7 @@ pub(crate) fn annotations<J: GenericJob>(
 
 /// Reference to a priority class, as a Workload holds it.
 #[must_use]
-pub fn class_ref(source: &PrioritySource) -> Option<PriorityClassRef> {
+pub fn class_ref(source: &PrioritySource) -> Option<Box<PriorityClassRef>> {
     let (group, kind, name) = match source {
         PrioritySource::WorkloadPriorityClass(name) => (KUEUE_GROUP, "WorkloadPriorityClass", name),
         PrioritySource::PriorityClass(name) => {
@@ -264,7 +264,8 @@ pub fn class_ref(source: &PrioritySource) -> Option<PriorityClassRef> {
         }
         PrioritySource::ClusterDefault => return None,
     };
-    Some(PriorityClassRef { group: group.to_owned(), kind: kind.to_owned(), name: name.clone() })
+    let (group, kind, name) = (group.to_owned(), kind.to_owned(), name.clone());
+    Some(Box::new(PriorityClassRef { group, kind, name }))
 }
 
 #[cfg(test)]

@@ -108,10 +108,10 @@ pub struct JobStatus {
     pub failed: Option<i32>,
     /// Indexes that succeeded, as `1,3-5`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub completed_indexes: Option<String>,
+    pub completed_indexes: Option<Box<str>>,
     /// Indexes that failed permanently, as `1,3-5`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub failed_indexes: Option<String>,
+    pub failed_indexes: Option<Box<str>>,
     /// Finished pods that the Job controller has not counted yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uncounted_terminated_pods: Option<UncountedTerminatedPods>,

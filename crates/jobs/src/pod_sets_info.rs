@@ -194,7 +194,7 @@ fn of_check_update(update: &PodSetUpdate) -> PodSetInfo {
 
 /// Gate and annotation of pods with a topology assignment, including an implied one.
 fn topology(pod_set: &PodSet) -> PodSetInfo {
-    let implied = !pod_set.topology_request.as_ref().is_some_and(asks_for_topology);
+    let implied = !pod_set.topology_request.as_deref().is_some_and(asks_for_topology);
     let annotation = (POD_SET_UNCONSTRAINED_TOPOLOGY.to_owned(), "true".to_owned());
     PodSetInfo {
         annotations: implied.then_some(annotation).into_iter().collect(),

@@ -33,7 +33,7 @@ pub fn of_template(
     template: &PodTemplate,
     labels: PodIndexLabels<'_>,
     gates: JobGates,
-) -> Option<PodSetTopologyRequest> {
+) -> Option<Box<PodSetTopologyRequest>> {
     if !gates.topology {
         return None;
     }
@@ -44,7 +44,7 @@ pub fn of_template(
         sub_group_count: labels.replica.map(|(_, count)| count),
         ..annotations.map(|annotations| read(annotations, gates)).unwrap_or_default()
     };
-    (request != PodSetTopologyRequest::default()).then_some(request)
+    (request != PodSetTopologyRequest::default()).then(|| Box::new(request))
 }
 
 /// Whether a request asks for a topology. One that only names labels applies to an assignment that the flavor implies.
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     /// The request of a template with these annotations.
-    fn request(annotations: &Value) -> Option<PodSetTopologyRequest> {
+    fn request(annotations: &Value) -> Option<Box<PodSetTopologyRequest>> {
         let template = json!({"metadata": {"annotations": annotations}, "spec": {}});
         let template: PodTemplate = serde_json::from_value(template).expect("a template");
         of_template(&template, PodIndexLabels::default(), JobGates::default())

@@ -286,7 +286,7 @@ fn assignment<'a>(workload: &'a Workload, pod_set: &str) -> Option<&'a PodSetAss
 }
 
 fn request<'a>(workload: &'a Workload, pod_set: &str) -> Option<&'a PodSetTopologyRequest> {
-    workload.spec.pod_sets.iter().find(|one| one.name == pod_set)?.topology_request.as_ref()
+    workload.spec.pod_sets.iter().find(|one| one.name == pod_set)?.topology_request.as_deref()
 }
 
 #[cfg(test)]

@@ -60,7 +60,7 @@ pub struct WorkloadStatus {
     pub reclaimable_pods: Vec<ReclaimablePod>,
     /// Backoff after evictions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub requeue_state: Option<RequeueState>,
+    pub requeue_state: Option<Box<RequeueState>>,
     /// The requests while the Workload is pending.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("maxItems" = 18, "x-list" = "map name"))]

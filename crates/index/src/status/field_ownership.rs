@@ -63,6 +63,6 @@ pub(super) fn owned_fields(mut status: WorkloadStatus) -> WorkloadStatus {
         status.resource_requests = Vec::new();
     }
     // An empty object would be applied as a field of its own.
-    status.requeue_state = status.requeue_state.filter(|one| *one != RequeueState::default());
+    status.requeue_state = status.requeue_state.filter(|one| **one != RequeueState::default());
     status
 }

@@ -110,7 +110,7 @@ impl<'a> CountedPodSets<'a> {
             let node_requests: Vec<_> = node_requests.collect();
             // Without the gate every pod set needs its full count.
             let min_count = one.pod_set.min_count.filter(|_| settings.partial_admission);
-            let topology_request = one.pod_set.topology_request.as_ref();
+            let topology_request = one.pod_set.topology_request.as_deref();
             let topology_request = topology_request.filter(|_| settings.topology_aware_scheduling);
             specs.push(PodSetSpec {
                 name: one.pod_set.name.as_str().into(),

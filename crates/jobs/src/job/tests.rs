@@ -50,6 +50,13 @@ fn a_minimum_count_needs_partial_admission() {
     assert_eq!(job.pod_sets(off)[0].min_count, None);
 }
 
+/// A shared Job is allocated in 640 bytes; the next size of the allocator is 768.
+#[test]
+fn a_job_is_small() {
+    let size = size_of::<Job>() + 2 * size_of::<usize>();
+    assert!(size <= 640, "{size} bytes");
+}
+
 #[test]
 fn labels_of_the_job_controller_are_not_in_the_pod_set() {
     let job = job(&json!({ "template": { "metadata": { "labels": {

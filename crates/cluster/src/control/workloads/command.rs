@@ -251,7 +251,7 @@ fn removal(before: &WorkloadStatus, after: &WorkloadStatus) -> Option<Value> {
     }
     let mut after = after.clone();
     // An empty object would stay as a field of its own.
-    after.requeue_state = after.requeue_state.filter(|one| *one != RequeueState::default());
+    after.requeue_state = after.requeue_state.filter(|one| **one != RequeueState::default());
     let (before, after) = (json!({ "status": before }), json!({ "status": after }));
     if is_part(&before, &after) { difference(&before, &after) } else { None }
 }
