@@ -14,6 +14,7 @@
 //! | [`schema`] | schemas that fields of several kinds share |
 //! | [`go_duration`], [`go_parse`] | durations as Go reads and writes them; numbers and booleans as Go reads them |
 //! | [`yaml`] | files of YAML |
+//! | `label_map` | labels of templates, in little memory |
 //! | `shared_by_text`, `shared_fields`, `shared_maps`, `shared_parts`, `shared_pod_spec` | equal parts of objects that memory holds once |
 //! | `stored_time` | times as an API server stores them |
 //! | [`worker_drain`] | the drain that annotations of a MultiKueueCluster ask for |
@@ -29,6 +30,7 @@ pub mod go_duration;
 pub mod go_parse;
 pub mod json;
 pub mod kind;
+mod label_map;
 pub mod meta;
 pub mod names;
 pub mod plural;

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::{exact, meta::Toleration, quantity::Quantity, shared_maps};
 pub use crate::{
+    label_map::LabelMap,
     shared::Shared,
     shared_fields::{NamedItem, SharedFields},
     shared_maps::SharedNames,
@@ -32,8 +33,8 @@ pub struct PodMetadata {
     #[serde(default, skip_serializing_if = "shared_maps::is_empty")]
     pub annotations: SharedNames,
     /// Labels.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub labels: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "LabelMap::is_empty")]
+    pub labels: LabelMap,
     /// Everything else.
     #[serde(flatten)]
     pub rest: Map<String, Value>,

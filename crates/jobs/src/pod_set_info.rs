@@ -107,7 +107,7 @@ impl PodSetInfo {
         Self {
             name: pod_set.name.clone(),
             count: pod_set.count.unwrap_or(1),
-            labels: metadata.labels,
+            labels: metadata.labels.into(),
             annotations: metadata.annotations.into_owned(),
             scheduling_gates: gates_of(&spec),
             hosts: Vec::new(),
@@ -167,7 +167,7 @@ impl PodSetInfo {
                 let annotations = &mut metadata.annotations;
                 merge_map("annotations", annotations, &self.annotations, overwritten)?;
             }
-            merge_map("labels", &mut metadata.labels, &self.labels, queues)?;
+            metadata.labels.edit(|labels| merge_map("labels", labels, &self.labels, queues))?;
         }
         let spec: &mut PodSpec = template.spec.get_or_insert_default();
         merge_map("nodeSelector", &mut spec.node_selector, &self.node_selector, &[])?;
@@ -190,12 +190,14 @@ impl PodSetInfo {
     pub fn restore(&self, template: &mut PodTemplate, keep: impl Fn(&str) -> bool) -> bool {
         let before = template.clone();
         let metadata = template.metadata.get_or_insert_default();
-        metadata.labels.retain(|key, _| keep(key));
-        for (key, value) in &self.labels {
-            // A label that is kept has the Job controller's value, which that of the Workload must
-            // not replace.
-            metadata.labels.entry(key.clone()).or_insert_with(|| value.clone());
-        }
+        metadata.labels.edit(|labels| {
+            labels.retain(|key, _| keep(key));
+            for (key, value) in &self.labels {
+                // A label that is kept has the Job controller's value, which that of the Workload must
+                // not replace.
+                labels.entry(key.clone()).or_insert_with(|| value.clone());
+            }
+        });
         if *metadata.annotations != self.annotations {
             metadata.annotations = self.annotations.clone().into();
         }

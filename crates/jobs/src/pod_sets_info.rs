@@ -253,7 +253,7 @@ pub(crate) fn remove_identity(template: &mut PodTemplate) -> bool {
     };
     let identity_labels = [MULTI_KUEUE_WORKER_POD, POD_SET, LOCAL_QUEUE_NAME, CLUSTER_QUEUE_NAME];
     let n_before = metadata.labels.len() + metadata.annotations.len();
-    metadata.labels.retain(|key, _| !identity_labels.contains(&key.as_str()));
+    metadata.labels.retain(|key, _| !identity_labels.contains(&key));
     metadata.annotations.retain(|key, _| key != WORKLOAD && key != WORKLOAD_SLICE_NAME);
     n_before != metadata.labels.len() + metadata.annotations.len()
 }

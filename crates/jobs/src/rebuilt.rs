@@ -189,13 +189,13 @@ fn hold(spec: &mut Value) {
 fn forget_identity(metadata: &mut ObjectMeta) {
     let text = |map: &Option<BTreeMap<String, String>>| map.clone().unwrap_or_default();
     let of_pod = PodMetadata {
-        labels: text(&metadata.labels),
+        labels: text(&metadata.labels).into(),
         annotations: text(&metadata.annotations).into(),
         ..PodMetadata::default()
     };
     let mut template = PodTemplate { metadata: Some(of_pod.into()), spec: None };
     remove_identity(&mut template);
     let rest = template.metadata.unwrap_or_default().into_owned();
-    metadata.labels = Some(rest.labels);
+    metadata.labels = Some(rest.labels.into());
     metadata.annotations = Some(rest.annotations.into_owned());
 }

@@ -77,7 +77,7 @@ fn check_pod_set(field: &str, pod_set: &PodSet, rules: &Rules) -> Errors {
     }
     if let Some(metadata) = pod_set.template.metadata.as_ref().filter(|_| rules.pod_set_metadata) {
         let field = format!("{template}.metadata");
-        errors.extend(labels::check_labels(&format!("{field}.labels"), &metadata.labels));
+        errors.extend(labels::check_labels(&format!("{field}.labels"), metadata.labels.iter()));
         errors.extend(labels::check_annotations(
             &format!("{field}.annotations"),
             &metadata.annotations,

@@ -136,12 +136,15 @@ pub fn check_value(field: &str, value: &str) -> Errors {
         .collect()
 }
 
-/// Errors of a map of labels: keys and values.
-pub fn check_labels(field: &str, labels: &BTreeMap<String, String>) -> Errors {
-    labels
-        .iter()
-        .flat_map(|(key, value)| [check_key(field, key), check_value(field, value)].concat())
-        .collect()
+/// Errors of labels: keys and values.
+pub fn check_labels<T: AsRef<str>>(
+    field: &str,
+    labels: impl IntoIterator<Item = (T, T)>,
+) -> Errors {
+    let check = |(key, value): (T, T)| {
+        [check_key(field, key.as_ref()), check_value(field, value.as_ref())].concat()
+    };
+    labels.into_iter().flat_map(check).collect()
 }
 
 /// Errors of annotations: keys, compared in lower case as in the API machinery, and the total size.

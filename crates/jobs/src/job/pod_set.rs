@@ -48,7 +48,7 @@ fn clean(template: &PodTemplate) -> PodTemplate {
     let mut template = template.clone();
     container_env::deduplicate(&mut template);
     if let Some(metadata) = template.metadata.as_mut() {
-        metadata.labels.retain(|key, _| !LEGACY_LABELS.contains(&key.as_str()));
+        metadata.labels.retain(|key, _| !LEGACY_LABELS.contains(&key));
     }
     template
 }

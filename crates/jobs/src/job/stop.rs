@@ -128,7 +128,7 @@ mod tests {
         };
         job = *next;
         let metadata = job.spec.template.metadata.clone().expect("metadata");
-        assert_eq!(metadata.labels, [("own".to_owned(), "1".to_owned())].into());
+        assert_eq!(metadata.labels.iter().collect::<Vec<_>>(), [("own", "1")]);
         assert!(metadata.annotations.is_empty() && job.is_suspended());
         assert_eq!(job.next_stop_write(&from(&[]), gates), None);
     }

@@ -64,8 +64,8 @@ fn labels_of_the_job_controller_are_not_in_the_pod_set() {
         "batch.kubernetes.io/controller-uid": "u", "batch.kubernetes.io/job-name": "train",
     } } } }));
     let set = job.pod_sets(JobGates::default()).remove(0);
-    let labels: Vec<String> =
-        set.template.metadata.unwrap_or_default().into_owned().labels.into_keys().collect();
+    let metadata = set.template.metadata.expect("metadata");
+    let labels: Vec<&str> = metadata.labels.iter().map(|(key, _)| key).collect();
     assert_eq!(labels, ["app", "batch.kubernetes.io/job-name"]);
 }
 

@@ -1,5 +1,7 @@
 //! Start and stop of a pod: its gates, and the mark of its termination (docs/reference/kueue.md §7.8, §7.9).
 
+use std::collections::BTreeMap;
+
 use crds::{
     names::{
         MANAGED,
@@ -28,7 +30,7 @@ pub fn gates(spec: &PodSpec) -> impl Iterator<Item = &str> {
 /// Starts a gated pod: merges the info and removes the gates. On an error the pod is unchanged.
 pub(super) fn start(pod: &mut Pod, info: &PodSetInfo) -> Result<(), StartError> {
     let metadata = PodMetadata {
-        labels: pod.metadata.labels.clone().unwrap_or_default(),
+        labels: pod.metadata.labels.clone().unwrap_or_default().into(),
         annotations: pod.metadata.annotations.clone().unwrap_or_default().into(),
         ..PodMetadata::default()
     };
@@ -37,7 +39,7 @@ pub(super) fn start(pod: &mut Pod, info: &PodSetInfo) -> Result<(), StartError> 
     info.merge_into(&mut template, false)?;
     let metadata = template.metadata.unwrap_or_default().into_owned();
     // An empty map in place of an absent one would be a change of its own.
-    pod.metadata.labels = Some(metadata.labels).filter(|labels| !labels.is_empty());
+    pod.metadata.labels = Some(BTreeMap::from(metadata.labels)).filter(|labels| !labels.is_empty());
     pod.metadata.annotations =
         Some(metadata.annotations.into_owned()).filter(|all| !all.is_empty());
     pod.spec = template.spec.unwrap_or_default();

@@ -99,7 +99,7 @@ impl SparkSpec {
             ..PodSpec::default()
         };
         let metadata = PodMetadata {
-            labels: map(&fields["labels"]),
+            labels: map(&fields["labels"]).into(),
             annotations: map(&fields["annotations"]).into(),
             ..PodMetadata::default()
         };
