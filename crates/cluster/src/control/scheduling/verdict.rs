@@ -16,7 +16,7 @@ use crate::control::workloads::{
 
 /// The consequence of an entry of a cycle.
 pub(super) enum Verdict {
-    Reserve(ReservedQuota),
+    Reserve(Box<ReservedQuota>),
     Preempt(Vec<(WorkloadId, EvictionRequest)>, PendingMessage),
     Wait(PendingMessage),
     /// Pods of a failed node move to others: the topology assignments by pod set.
@@ -55,7 +55,7 @@ impl VerdictInputs<'_> {
             let considered = explain::considered_flavors(self.engine, entry);
             let run_time = self.fleet.placed_run_time(entry.workload);
             let reserved = ReservedQuota { admission, checks, cluster, run_time, considered };
-            return Verdict::Reserve(reserved);
+            return Verdict::Reserve(Box::new(reserved));
         }
         if entry.outcome.concerns_reserving_workload() {
             return self.of_failed_nodes(entry);
@@ -128,7 +128,7 @@ impl VerdictInputs<'_> {
         let eviction = |target: &PreemptionTarget| {
             let message = self.preemption_message(preemptor, target);
             let request = EvictionRequest {
-                preemption: self.preemption(preemptor, target),
+                preemption: self.preemption(preemptor, target).map(Box::new),
                 ..EvictionRequest::new(reasons::PREEMPTED, message)
             };
             (target.workload, request)

@@ -24,7 +24,7 @@ pub(crate) enum Transition {
         message: String,
     },
     /// Quota is reserved in the engine.
-    Reserve(ReservedQuota),
+    Reserve(Box<ReservedQuota>),
     /// Its pods have these topologies from now on, by pod set.
     AssignTopology(Vec<PodSetTopology>),
     /// It gets no quota for now.
@@ -127,7 +127,7 @@ pub(crate) struct EvictionRequest {
     pub(crate) reason: &'static str,
     pub(crate) message: String,
     /// Set if it is a preemption.
-    pub(crate) preemption: Option<Preemption>,
+    pub(crate) preemption: Option<Box<Preemption>>,
 }
 
 /// What is reported of a preemption beside its message.
@@ -150,7 +150,8 @@ impl EvictionRequest {
     }
 }
 
-/// The pending transitions of one Workload.
+/// The pending transitions of one Workload, without room for more. Nearly every Workload of a queue has one, its reason to wait: large
+/// variants are boxed, so that it is small.
 #[derive(Debug, Default)]
 pub(crate) struct PendingTransitions(Vec<Transition>);
 
@@ -163,14 +164,20 @@ impl PendingTransitions {
             self.0.retain(|one| !matches!(one, Transition::Wait(_)));
         }
         self.remove_kind(&transition);
-        self.0.push(transition);
+        self.add(transition);
     }
 
     /// Adds a transition unless one of its kind is pending: the first reason to evict or to finish counts.
     pub(crate) fn propose_once(&mut self, transition: Transition) {
         if !self.has_kind(&transition) {
-            self.0.push(transition);
+            self.add(transition);
         }
+    }
+
+    fn add(&mut self, transition: Transition) {
+        // The first item would get the room of four.
+        self.0.reserve_exact(1);
+        self.0.push(transition);
     }
 
     pub(crate) fn contains(&self, transition: &Transition) -> bool {
@@ -179,7 +186,7 @@ impl PendingTransitions {
 
     pub(crate) fn reservation(&self) -> Option<&ReservedQuota> {
         self.find(|one| match one {
-            Transition::Reserve(reservation) => Some(reservation),
+            Transition::Reserve(reservation) => Some(&**reservation),
             _ => None,
         })
     }
@@ -418,13 +425,22 @@ mod tests {
     fn reserve() -> Transition {
         let admission = Admission::default();
         let (checks, considered) = (Vec::new(), String::new());
-        Transition::Reserve(ReservedQuota {
+        Transition::Reserve(Box::new(ReservedQuota {
             admission,
             checks,
             cluster: None,
             run_time: None,
             considered,
-        })
+        }))
+    }
+
+    #[test]
+    fn a_workload_that_waits_has_room_for_its_reason_only() {
+        let mut pending = PendingTransitions::default();
+        pending.propose(wait("a"));
+        pending.propose(wait("b"));
+        assert_eq!(pending.0.capacity(), 1);
+        assert!(size_of::<Transition>() <= 72, "{} bytes", size_of::<Transition>());
     }
 
     #[test]
