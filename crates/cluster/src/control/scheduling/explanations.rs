@@ -56,7 +56,7 @@ const MAX_DEFERRAL: Duration = Duration::from_secs(10);
 pub(crate) struct Explanations {
     of: KeyMap<Key, ExplainedReason>,
     /// The first Workload of each group, by namespace and group.
-    first: BTreeMap<(Option<Arc<str>>, PendingGroup), Key>,
+    first: BTreeMap<(Option<Arc<str>>, Arc<PendingGroup>), Key>,
     /// When these are explained.
     deadlines_of_first: Deadlines,
     /// When the others are explained: after the first ones.
@@ -71,8 +71,8 @@ pub(crate) struct Explanations {
 /// A reason to be pending, and the last explanation.
 #[derive(Debug)]
 struct ExplainedReason {
-    /// Its LocalQueue, with reason and message of the condition: mostly those of equal Workloads.
-    group: PendingGroup,
+    /// Its LocalQueue, with reason and message of the condition: mostly those of equal Workloads, which share it.
+    group: Arc<PendingGroup>,
     /// The condition says everything: the Workload is not explained.
     condition_suffices: bool,
     explained_at: Option<Timestamp>,
@@ -109,17 +109,31 @@ impl Explanations {
         };
         let of_group = (&workload.spec.queue_name, &condition.reason, &condition.message);
         let is_known = self.of.get(&change.key).is_some_and(|known| {
-            let (queue, reason, message) = &known.group;
+            let (queue, reason, message) = &*known.group;
             (queue, reason, message) == of_group
         });
         if !is_known {
             let (queue, reason, message) = of_group;
             let group = (queue.clone(), reason.clone(), message.clone());
+            let group = self.shared_group(&change.key, group);
             self.change(&change.key, group, condition_suffices(condition), now);
         }
     }
 
-    fn change(&mut self, key: &Key, group: PendingGroup, condition_suffices: bool, now: Timestamp) {
+    /// The group as the first Workload of it keeps it.
+    fn shared_group(&self, key: &Key, group: PendingGroup) -> Arc<PendingGroup> {
+        let wanted = (key.namespace.clone(), Arc::new(group));
+        let known = self.first.get_key_value(&wanted).map(|((_, known), _)| Arc::clone(known));
+        known.unwrap_or(wanted.1)
+    }
+
+    fn change(
+        &mut self,
+        key: &Key,
+        group: Arc<PendingGroup>,
+        condition_suffices: bool,
+        now: Timestamp,
+    ) {
         let Some(known) = self.of.get_mut(key) else {
             let new = ExplainedReason {
                 group,
@@ -151,15 +165,15 @@ impl Explanations {
             .into_iter()
             .find_map(|all| all.at(key));
         let at = (!one.condition_suffices).then(|| known.map_or(at, |known| known.min(at)));
-        let group = (key.namespace.clone(), one.group.clone());
+        let group = (key.namespace.clone(), Arc::clone(&one.group));
         let first = at.is_some() && self.first.entry(group).or_insert_with(|| key.clone()) == key;
         self.deadlines_of_first.set(key, at.filter(|_| first));
         self.deadlines_of_others.set(key, at.filter(|_| !first));
     }
 
     /// A Workload that is not explained with its group any more is not the first one of it.
-    fn leave_group(&mut self, key: &Key, group: &PendingGroup) {
-        let group = (key.namespace.clone(), group.clone());
+    fn leave_group(&mut self, key: &Key, group: &Arc<PendingGroup>) {
+        let group = (key.namespace.clone(), Arc::clone(group));
         if self.first.get(&group) == Some(key) {
             self.first.remove(&group);
         }
