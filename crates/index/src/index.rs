@@ -12,7 +12,7 @@ use crate::local_queue::LocalQueues;
 use crate::metric_labels::LabelSets;
 use crate::namespace::{AffectedWorkloads, PodDefaultsTable};
 use crate::resource_flavor::Flavors;
-use crate::workload::indexed_workload::IndexedWorkloads;
+use crate::workload::{indexed_workload::IndexedWorkloads, shared_requests::SharedRequests};
 
 /// The index of API objects: converts objects to the engine's events.
 ///
@@ -27,6 +27,7 @@ pub struct Index {
     pub(crate) queues: ClusterQueues,
     pub(crate) local_queues: LocalQueues,
     pub(crate) records: IndexedWorkloads,
+    pub(crate) requests: SharedRequests,
     pub(crate) label_sets: LabelSets,
     /// ClusterQueues whose Workloads have to be entered again.
     pub(crate) reenter: BTreeSet<String>,

@@ -2,7 +2,8 @@
 //!
 //! [`pod_sets`] holds requests, [`queue_order`] priority and timestamp, [`queue_eligibility`] what keeps a Workload
 //! out of its queue, [`requeue_backoff`] the backoff, [`run_time`] how long it runs, [`admission`] reserved quota,
-//! [`workload_request`] the request to a cluster, [`variant`] concurrent admission, [`indexed_workload`] the stored fields.
+//! [`workload_request`] the request to a cluster, [`shared_requests`] equal ones, [`variant`] concurrent admission,
+//! [`indexed_workload`] the stored fields.
 //! Source: docs/reference/kueue.md §2, §3.2.
 
 mod admission;
@@ -15,6 +16,7 @@ mod queue_eligibility;
 mod queue_order;
 mod requeue_backoff;
 mod run_time;
+pub(crate) mod shared_requests;
 mod template_hash;
 mod variant;
 mod workload_request;
@@ -69,7 +71,7 @@ impl Index {
         let is_parent = self.config.is_parent(workload);
         let admitted = is_true(&workload.status.conditions, conditions::ADMITTED) && !is_parent;
         let record = IndexedWorkload {
-            request: Arc::new(request),
+            request: self.requests.share(request),
             queue_order: dispatch::QueueOrder {
                 priority: spec.priority,
                 queued_at: spec.queued_at,

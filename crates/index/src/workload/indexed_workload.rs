@@ -37,26 +37,16 @@ impl IndexedWorkloads {
         self.0.get(id.index())?.as_ref()
     }
 
-    /// Stores a record and returns the previous one. An equal request is shared.
+    /// Stores a record and returns the previous one.
     pub(crate) fn replace(
         &mut self,
         id: WorkloadId,
-        mut record: IndexedWorkload,
+        record: IndexedWorkload,
     ) -> Option<IndexedWorkload> {
         if self.0.len() <= id.index() {
             self.0.resize_with(id.index() + 1, || None);
         }
-        let place = self.0.get_mut(id.index())?;
-        let old = place.take();
-        if let Some(old) = &old
-            && old.request == record.request
-        {
-            // Most updates leave the request as it is, and requests are the largest part of a
-            // record.
-            record.request = Arc::clone(&old.request);
-        }
-        *place = Some(record);
-        old
+        self.0.get_mut(id.index())?.replace(record)
     }
 
     pub(crate) fn remove(&mut self, id: WorkloadId) {
