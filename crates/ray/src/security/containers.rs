@@ -10,6 +10,8 @@ pub(super) const PROXY: &str = "oauth-proxy";
 pub(super) const PROXY_VOLUME: &str = "proxy-tls-secret";
 /// The container that makes the certificate of a node.
 pub(super) const CREATE_CERT: &str = "create-cert";
+/// Its variable with the names of the node in the certificate.
+pub(super) const CERT_NAMES: &str = "CERT_NAMES";
 
 /// Where the Secret with the CA is mounted.
 const AUTHORITY_PATH: &str = "/home/ray/workspace/ca";
@@ -122,7 +124,7 @@ fn create_cert(config: &SecurityConfig, more_names: &str) -> Value {
         "image": config.cert_generator_image,
         "command": ["sh", "-c", CREATE_CERT_SCRIPT],
         // As a variable, so that no name is a part of the script.
-        "env": [pod_address(), {"name": "CERT_NAMES", "value": more_names}],
+        "env": [pod_address(), {"name": CERT_NAMES, "value": more_names}],
         "volumeMounts": tls_mounts(),
     })
 }

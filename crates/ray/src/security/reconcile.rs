@@ -7,11 +7,17 @@ use std::{borrow::Cow, time::Duration};
 use serde_json::{Value, json};
 
 use super::{
-    authority::authority, config::SecuritySettings, exposure::ways, mutation::mutate,
-    network_policies::policies, proxy_access, secured_cluster::SecuredCluster,
+    authority::authority,
+    config::SecuritySettings,
+    containers::{CERT_NAMES, CREATE_CERT, client_host},
+    exposure::ways,
+    mutation::{head_of, mutate},
+    network_policies::policies,
+    proxy_access,
+    secured_cluster::SecuredCluster,
 };
 use crate::{
-    json::{covers, is_terminating, items, label, list, merge_difference, name, text},
+    json::{covers, is_terminating, items, label, list, merge_difference, name, named, text},
     names,
     pass::{OrderOutcome, Pass},
     step::{RayStep, RayTarget},
@@ -123,24 +129,35 @@ pub(crate) fn reconcile_security(
     result
 }
 
-/// Removes the way that an earlier version of the operator made under a name with a hash, once the present one is there: clients have one
-/// of the two at any time.
+/// Removes the way that an earlier version of the operator made under a name with a hash, once the present one is there and clients accept
+/// its certificate: they have one of the two at any time.
 fn remove_former(cluster: &SecuredCluster<'_>, pass: &mut Pass<'_>, way: &Value) {
     let kind = text(&way["kind"]);
-    let own = |name: &str| cluster.child(kind, name).filter(|object| cluster.owns(object));
+    let is_own = |object: &&Value| cluster.owns(object) && !is_terminating(object);
+    let own = |name: &str| cluster.child(kind, name).filter(is_own);
     let Some(former_name) = cluster.names.former(name(way)) else { return };
-    if own(name(way)).is_none() {
+    if own(name(way)).is_none() || (name(way) == cluster.names.client() && lacks_host(cluster)) {
         return;
     }
-    let former = own(&former_name).filter(|object| !is_terminating(object));
     if let Some(former) =
-        former.filter(|it| label(it, names::CLUSTER_LABEL) == cluster.names.cluster)
+        own(&former_name).filter(|it| label(it, names::CLUSTER_LABEL) == cluster.names.cluster)
         && let OrderOutcome::Refused(refusal) = pass.delete(former)
     {
         let message = format!("cannot delete {kind} {former_name}: {}", refusal.message);
         // Without a requeue: both lead to the head.
         pass.warning("FailedToSecureRayCluster", message);
     }
+}
+
+/// Whether clients refuse the certificate of the head at the present host: the container that makes it stays as it was added, with the
+/// host of the former way.
+fn lacks_host(cluster: &SecuredCluster<'_>) -> bool {
+    let host = format!("DNS:{}", client_host(&cluster.names, &cluster.settings.config));
+    let create_cert = named(&head_of(cluster.cluster)["initContainers"], CREATE_CERT);
+    create_cert.is_some_and(|container| {
+        let hosts = named(&container["env"], CERT_NAMES).map_or("", |it| text(&it["value"]));
+        !hosts.split(',').any(|it| it == host)
+    })
 }
 
 /// Makes a way from outside, unless an object that is not of the cluster has its name: a forced apply would take that over.

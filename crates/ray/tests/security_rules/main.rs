@@ -2,6 +2,7 @@
 
 mod additions;
 mod fixture;
+mod former_ways;
 mod objects;
 mod openshift;
 mod properties;

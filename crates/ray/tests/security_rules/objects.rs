@@ -8,7 +8,7 @@ use ray::{
 };
 use serde_json::{Value, json};
 
-use crate::fixture::{applied, decide, mutated, object, old_cluster, settings};
+use crate::fixture::{applied, decide, object, old_cluster, settings};
 
 #[test]
 fn a_plain_cluster_without_oauth_gets_policies_a_ca_and_ingresses() {
@@ -160,44 +160,4 @@ fn ways_from_outside_are_looked_up_by_name() {
     let mut suspended = cluster;
     suspended["status"]["state"] = json!("suspended");
     assert!(ways(&suspended, true, ClusterPlatform::OpenShift).is_empty());
-}
-
-/// Earlier versions made the ways with a hash in their names.
-#[test]
-fn the_former_way_of_a_cluster_is_removed_once_the_present_one_is_there() {
-    let settings = settings(false, false, ClusterPlatform::Kubernetes);
-    let cluster = mutated(false, false);
-    let ingress = |name: &str, uid: &str| {
-        json!({
-            "apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "spec": {},
-            "metadata": {
-                "name": name, "namespace": "ns", "uid": name,
-                "labels": {"ray.io/cluster": "c", "ray.openshift.ai/cluster-name": "c"},
-                "ownerReferences": [{"kind": "RayCluster", "name": "c", "uid": uid}],
-            },
-        })
-    };
-    let removed = |children: &[Value]| -> Vec<String> {
-        let steps = decide(&cluster, children, &[], &settings);
-        let removed = steps.into_iter().filter_map(|step| match step {
-            RayStep::Delete(target) => Some(target.name),
-            _ => None,
-        });
-        removed.collect()
-    };
-    let former = ["ray-dashboard-c-76bc3262", "rayclient-c-ac4f0606"];
-    let present = ["ray-dashboard-c", "rayclient-c"];
-    let of = |names: &[&str], uid: &str| -> Vec<Value> {
-        names.iter().map(|name| ingress(name, uid)).collect()
-    };
-    assert_eq!(removed(&of(&former, "u")), [""; 0], "nothing else leads to the head yet");
-    let both = |present: Vec<Value>, former: Vec<Value>| [present, former].concat();
-    assert_eq!(removed(&both(of(&present, "u"), of(&former, "u"))), former);
-    assert_eq!(removed(&both(of(&present, "other"), of(&former, "u"))), [""; 0]);
-    assert_eq!(removed(&both(of(&present, "u"), of(&former, "other"))), [""; 0]);
-    let mut going = of(&former, "u");
-    for ingress in &mut going {
-        ingress["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
-    }
-    assert_eq!(removed(&both(of(&present, "u"), going)), [""; 0]);
 }
