@@ -66,6 +66,31 @@ fn a_service_that_switches_loses_what_its_spec_does_not_name_any_more() {
     assert_eq!(after.get("publishNotReadyAddresses"), None);
 }
 
+/// The API server refuses another class, and none, while the type stays.
+#[test]
+fn a_load_balancer_keeps_its_class_and_the_service_its_addresses() {
+    let spec_after = |given: Value, former: &Value| {
+        let mut service = ray_service("ray:1", &active("rs-a"));
+        service["spec"]["serveService"] = json!({"spec": given});
+        let mut after = former.clone();
+        json_patch::merge(&mut after, &patch_of(&service, "rs-serve-svc", former)["spec"]);
+        after
+    };
+    let load_balancer = json!({"type": "LoadBalancer", "loadBalancerClass": "example.com/b"});
+    let mut former = stored();
+    former["loadBalancerClass"] = json!("example.com/a");
+    for given in [json!({"type": "LoadBalancer"}), load_balancer.clone()] {
+        assert_eq!(spec_after(given, &former)["loadBalancerClass"], "example.com/a");
+    }
+    let classless = spec_after(load_balancer.clone(), &stored());
+    assert_eq!(classless.get("loadBalancerClass"), None);
+    let mut node_ports = stored();
+    node_ports["type"] = json!("NodePort");
+    assert_eq!(spec_after(load_balancer, &node_ports)["loadBalancerClass"], "example.com/b");
+    let headless = json!({"clusterIP": "None", "clusterIPs": ["None"]});
+    assert_eq!(spec_after(headless, &stored())["clusterIPs"], json!(["10.0.0.1"]));
+}
+
 /// As upstream: the port of the pod is no port of the Service.
 #[test]
 fn a_dashboard_is_not_asked_at_an_address_without_its_port() {
