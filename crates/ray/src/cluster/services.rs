@@ -26,6 +26,9 @@ const DEFAULT_PORTS: &[(&str, u16)] = &[
     ("serve", 8000),
 ];
 
+/// Why the dashboard of a head cannot be reached, as the official operator logs it.
+const NO_DASHBOARD_PORT: &str = "dashboard port is not found";
+
 /// Makes the Services that are missing. Services that exist are left as they are, but for the selector of the head's: one that selects
 /// another pod than the head is of an earlier version, or was changed by hand, and the cluster cannot be reached by it.
 pub(crate) fn reconcile_services(
@@ -280,13 +283,31 @@ pub(crate) fn head_service_port(
     if spec["clusterIP"] == "None" {
         return Some(of_pod);
     }
-    named(&spec["ports"], name).and_then(|port| port["port"].as_i64())
+    let ports = &spec["ports"];
+    let leading = || items(ports).iter().find(|port| leads_to(context, port, of_pod));
+    named(ports, name).or_else(leading).and_then(|port| port["port"].as_i64())
 }
 
-/// `host:port` of the head's dashboard. None if the Service of the head does not lead to it.
-pub(crate) fn dashboard_address(context: &ClusterContext<'_>) -> Option<String> {
-    let port = head_service_port(context, "dashboard", dashboard_port(context))?;
-    Some(format!("{}:{port}", context.head_address()))
+/// Whether a port of the head's Service leads to a port of the head, whatever their names are.
+fn leads_to(context: &ClusterContext<'_>, port: &Value, of_pod: i64) -> bool {
+    let target = match &port["targetPort"] {
+        Value::String(name) if !name.is_empty() => {
+            container_ports(context).into_iter().find(|(it, _)| it == name).map(|it| it.1)
+        }
+        // As for the API server, 0 and an empty name are no target.
+        target => target.as_i64().filter(|it| *it != 0).or_else(|| port["port"].as_i64()),
+    };
+    matches!(text(&port["protocol"]), "" | "TCP") && target == Some(of_pod)
+}
+
+/// `host:port` of the head's dashboard.
+///
+/// # Errors
+/// The Service of the head does not lead to it.
+pub(crate) fn dashboard_address(context: &ClusterContext<'_>) -> Result<String, &'static str> {
+    let port = head_service_port(context, "dashboard", dashboard_port(context));
+    let port = port.ok_or(NO_DASHBOARD_PORT)?;
+    Ok(format!("{}:{port}", context.head_address()))
 }
 
 /// The number of the head's port that is named `serve`, or the default one.

@@ -21,9 +21,6 @@ use crate::{
 /// How often a submitter that failed is repeated.
 const SUBMITTER_RETRIES: i32 = 2;
 
-/// Why the dashboard of a head cannot be reached, as the official operator logs it.
-const NO_DASHBOARD_PORT: &str = "dashboard port is not found";
-
 /// One attempt of a RayJob. Each attempt has a cluster of its own and a new id in Ray.
 #[derive(Clone, Copy, Debug)]
 pub struct JobAttempt<'a> {
@@ -128,7 +125,7 @@ impl JobAttempt<'_> {
     }
 
     fn template(&self, context: &ClusterContext<'_>) -> Result<Value, String> {
-        let submitter = Submitter::of_job(context).ok_or(NO_DASHBOARD_PORT)?;
+        let submitter = Submitter::of_job(context)?;
         let mut template = match &self.spec.submitter_pod_template {
             Some(template) => template.clone(),
             None => default_template(context.spec),
@@ -168,10 +165,13 @@ impl JobAttempt<'_> {
         Ok(service)
     }
 
-    /// `host:port` of the dashboard of the cluster's head. None if the spec of the cluster does not decode, or its head has no port for it.
-    pub(super) fn dashboard(&self, cluster: &Value) -> Option<String> {
-        let cluster_spec = cluster_spec(cluster).ok()?;
-        self.with_context(cluster, &cluster_spec, dashboard_address)
+    /// `host:port` of the dashboard of the cluster's head.
+    ///
+    /// # Errors
+    /// The spec of the cluster does not decode, or the Service of its head does not lead to the dashboard.
+    pub(super) fn dashboard(&self, cluster: &Value) -> Result<String, String> {
+        let cluster_spec = cluster_spec(cluster)?;
+        Ok(self.with_context(cluster, &cluster_spec, dashboard_address)?)
     }
 
     /// The Secret with the token that the head asks for.

@@ -22,6 +22,9 @@ use crate::{
     step::RayStep,
 };
 
+/// The reason of the event about a RayJob that waits because the dashboard of its cluster cannot be reached.
+const DASHBOARD_NOT_FOUND: &str = "DashboardNotFound";
+
 /// Makes the cluster, waits until it is ready, and makes the submitter.
 pub(super) fn initialize<'a>(
     context: &JobContext<'a>,
@@ -39,8 +42,14 @@ pub(super) fn initialize<'a>(
         }
         return;
     }
-    let Some(address) = context.attempt(status).dashboard(&cluster) else { return };
-    status.fields.dashboard_url = address;
+    match context.attempt(status).dashboard(&cluster) {
+        Ok(address) => status.fields.dashboard_url = address,
+        Err(why) => {
+            let message = format!("RayCluster {}: {why}", context.path(name(&cluster)));
+            pass.warning(DASHBOARD_NOT_FOUND, message);
+            return;
+        }
+    }
     if context.mode() == SubmissionMode::Job && !ensure_submitter(context, pass, status, &cluster) {
         return;
     }

@@ -42,10 +42,13 @@ impl Submitter {
         }
     }
 
-    /// A pod of a Job. None if the dashboard has no address.
-    pub(super) fn of_job(context: &ClusterContext<'_>) -> Option<Self> {
+    /// A pod of a Job.
+    ///
+    /// # Errors
+    /// The dashboard has no address.
+    pub(super) fn of_job(context: &ClusterContext<'_>) -> Result<Self, &'static str> {
         let address = dashboard_address(context)?;
-        Some(Self {
+        Ok(Self {
             address: format!("http://{address}"),
             health: format!("http://{address}"),
             variable: variable(&address),

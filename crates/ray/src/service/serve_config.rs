@@ -41,11 +41,7 @@ pub(super) fn reconcile_serve(
     if !is_head_ready(context, cluster) {
         return Ok(Applications::default());
     }
-    let dashboard = context.of_cluster(cluster, |it| {
-        let address = format!("http://{}", dashboard_address(it)?);
-        Some(Dashboard { address, token_secret: token_secret(it) })
-    });
-    let dashboard = dashboard.flatten().ok_or(Unfinished)?;
+    let dashboard = dashboard_of(context, pass, cluster)?;
     let query = format!("{}{PATH}?api_type=declarative", dashboard.address);
     let answer = pass.ask(dashboard.request(HeadMethod::Get, query, None)).ok_or(Unfinished)?;
     // Without the present state nothing is decided: a head that restarts is asked again.
@@ -65,6 +61,19 @@ pub(super) fn reconcile_serve(
         state.set_capacity(&step);
     }
     Ok(applications)
+}
+
+fn dashboard_of(
+    context: &ServiceContext<'_>,
+    pass: &mut Pass<'_>,
+    cluster: &Value,
+) -> Result<Dashboard, Unfinished> {
+    let dashboard = context.of_cluster(cluster, |it| {
+        let address = format!("http://{}", dashboard_address(it)?);
+        Ok(Dashboard { address, token_secret: token_secret(it) })
+    });
+    let path = context.path(name(cluster));
+    dashboard.ok_or(Unfinished)?.map_err(|why: &str| cannot_send(pass, &path, why))
 }
 
 fn is_head_ready(context: &ServiceContext<'_>, cluster: &Value) -> bool {
@@ -92,13 +101,15 @@ fn send(
             pass.normal("UpdatedServeApplications", message);
             Ok(())
         }
-        Err(why) => {
-            let message =
-                format!("Failed to update serve applications to the RayCluster {path}: {why}");
-            pass.warning("FailedToUpdateServeApplications", message);
-            Err(Unfinished)
-        }
+        Err(why) => Err(cannot_send(pass, &path, &why)),
     }
+}
+
+/// Explains why a cluster does not get its configuration.
+fn cannot_send(pass: &mut Pass<'_>, path: &str, why: &str) -> Unfinished {
+    let message = format!("Failed to update serve applications to the RayCluster {path}: {why}");
+    pass.warning("FailedToUpdateServeApplications", message);
+    Unfinished
 }
 
 /// A configuration as JSON, or why it has none.

@@ -106,11 +106,16 @@ fn a_dashboard_is_not_asked_at_an_address_without_its_port() {
         let is_asked =
             |step: &RayStep| matches!(step, RayStep::Ask(it) if it.url.contains("/api/serve/"));
         let is_status = |step: &RayStep| matches!(step, RayStep::ReplaceStatus(_));
-        (orders.iter().any(is_asked), ends.iter().any(is_status))
+        let message = "Failed to update serve applications to the RayCluster ns/rs-a: dashboard port is not found";
+        let is_event = |step: &RayStep| matches!(step, RayStep::Event(it) if it.warning && it.message == message);
+        [orders.iter().any(is_asked), ends.iter().any(is_status), ends.iter().any(is_event)]
     };
-    assert_eq!(asked(json!({"type": "ClusterIP"})), (false, false));
-    assert!(asked(json!({"clusterIP": "None"})).0);
-    assert!(asked(json!({"ports": [{"name": "dashboard", "port": 80}]})).0);
+    assert_eq!(asked(json!({"type": "ClusterIP"})), [false, false, true]);
+    assert_eq!(asked(json!({"clusterIP": "None"})), [true, true, false]);
+    let port = json!({"name": "dashboard", "port": 80});
+    assert_eq!(asked(json!({"ports": [port]})), [true, true, false]);
+    let port = json!({"name": "web", "port": 80, "targetPort": 8265});
+    assert_eq!(asked(json!({"ports": [port]})), [true, true, false]);
 }
 
 #[test]
