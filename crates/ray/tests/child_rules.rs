@@ -244,6 +244,38 @@ fn a_refused_policy_is_an_event_and_a_new_attempt() {
     assert_eq!(warnings(&end), messages.each_ref().map(|message| (reason, &**message)));
 }
 
+/// Each refusal costs a decision, and what refuses so many hardly admits the next one.
+#[test]
+fn after_several_refused_policies_a_pass_writes_no_more_of_them() {
+    let mut cluster = cluster_named("c1", &json!({"spec": {"networkPolicy": {}}}));
+    let group = cluster["spec"]["workerGroupSpecs"][0].clone();
+    let groups = (0..9).map(|index| {
+        let mut group = group.clone();
+        group["groupName"] = json!(format!("w{index}"));
+        group
+    });
+    cluster["spec"]["workerGroupSpecs"] = groups.collect();
+    let owner = json!({"kind": "RayCluster", "uid": "u", "controller": true});
+    let former = |index: usize| {
+        let name = format!("c1-workers-former{index}");
+        let metadata = json!({"name": name, "namespace": "ns", "ownerReferences": [owner]});
+        json!({"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": metadata})
+    };
+    let children: Vec<Value> = (0..9).map(former).collect();
+    let (orders, end) = pass(&cluster, &children, &with_policies(), |step| match step {
+        RayStep::Create(object) if object["kind"] != "NetworkPolicy" => done(step),
+        RayStep::Create(_) | RayStep::Delete(_) => {
+            RayAnswer::Refused(RayRefusal { code: 403, message: "no".to_owned() })
+        }
+        step => done(step),
+    });
+    assert_eq!(created(&orders, "NetworkPolicy").len(), 4);
+    let is_deletion = |step: &&RayStep| matches!(step, RayStep::Delete(_));
+    assert_eq!(orders.iter().filter(is_deletion).count(), 4);
+    assert_eq!(created(&orders, "Pod").len(), 10);
+    assert!(end.iter().any(|step| matches!(step, RayStep::RequeueAfter(it) if it.as_secs() == 2)));
+}
+
 #[test]
 fn labels_of_a_policy_are_put_back() {
     let cluster = cluster_named("c1", &json!({"spec": {"networkPolicy": {}}}));

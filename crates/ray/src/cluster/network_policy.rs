@@ -4,9 +4,7 @@
 
 use serde_json::{Value, json};
 
-use super::{
-    context::ClusterContext, failure::Failure, ray_container::set_default, services::dashboard_port,
-};
+use super::{context::ClusterContext, ray_container::set_default, services::dashboard_port};
 use crate::{
     json::{items, label, list_if_any, merge_difference, name, text, texts},
     names,
@@ -25,29 +23,60 @@ fn wanted_policies(context: &ClusterContext<'_>) -> Vec<Value> {
     options.map_or_else(Vec::new, |options| policies(context, options))
 }
 
+/// How many refusals of a sort a pass takes. Each costs another decision, and what refuses so many hardly admits the next one.
+const MOST_REFUSALS: usize = 4;
+
+/// Why a policy is not as the spec asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PolicyProblem {
+    /// An object of another owner has the name.
+    Collision,
+    /// The API server refused a write.
+    Refusal,
+}
+
 /// Makes, corrects and removes the policies of the head and of each group. One that cannot be written must not leave the pods of the others
-/// open, so the first error is the answer at the end.
+/// open, so the first problem is the answer at the end.
 pub(crate) fn reconcile_policies(
     context: &ClusterContext<'_>,
     pass: &mut Pass<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), PolicyProblem> {
     if !context.settings.gates.network_policy {
         return Ok(());
     }
     // Policies of a field that was removed are deleted below.
     let wanted = wanted_policies(context);
-    let mut result = Ok(());
+    let (mut result, mut n_refused) = (Ok(()), 0);
     for policy in &wanted {
-        result = result.and(apply(context, pass, policy));
-    }
-    let present = context.of_kind("NetworkPolicy").filter(|policy| context.owns(policy));
-    for policy in present.filter(|one| !wanted.iter().any(|wanted| name(wanted) == name(one))) {
-        if let OrderOutcome::Done(_) = pass.delete(policy) {
-            let message = format!("Deleted NetworkPolicy {}", context.path(name(policy)));
-            pass.normal("DeletedNetworkPolicy", message);
+        let written = apply(context, pass, policy);
+        n_refused += usize::from(written == Err(PolicyProblem::Refusal));
+        result = result.and(written);
+        if n_refused == MOST_REFUSALS {
+            break;
         }
     }
+    // Also after refusals: a policy that goes may be what a quota has no room for.
+    remove_others(context, pass, &wanted);
     result
+}
+
+/// Deletes the policies of the cluster that its spec does not ask for.
+fn remove_others(context: &ClusterContext<'_>, pass: &mut Pass<'_>, wanted: &[Value]) {
+    let mut n_refused = 0;
+    let present = context.of_kind("NetworkPolicy").filter(|policy| context.owns(policy));
+    for policy in present.filter(|one| !wanted.iter().any(|wanted| name(wanted) == name(one))) {
+        match pass.delete(policy) {
+            OrderOutcome::Pending => {}
+            OrderOutcome::Done(_) => {
+                let message = format!("Deleted NetworkPolicy {}", context.path(name(policy)));
+                pass.normal("DeletedNetworkPolicy", message);
+            }
+            OrderOutcome::Refused(_) => n_refused += 1,
+        }
+        if n_refused == MOST_REFUSALS {
+            break;
+        }
+    }
 }
 
 /// What the events about a write say.
@@ -72,7 +101,11 @@ const UPDATE: PolicyWrite = PolicyWrite {
     verb: "update",
 };
 
-fn apply(context: &ClusterContext<'_>, pass: &mut Pass<'_>, wanted: &Value) -> Result<(), Failure> {
+fn apply(
+    context: &ClusterContext<'_>,
+    pass: &mut Pass<'_>,
+    wanted: &Value,
+) -> Result<(), PolicyProblem> {
     let path = context.path(name(wanted));
     match context.child("NetworkPolicy", name(wanted)) {
         None => write(pass, RayStep::Create(wanted.clone()), &CREATION, &path),
@@ -83,7 +116,7 @@ fn apply(context: &ClusterContext<'_>, pass: &mut Pass<'_>, wanted: &Value) -> R
                 "{problem}, network isolation will not be applied. Rename the existing NetworkPolicy or use a different RayCluster name to avoid the collision"
             );
             pass.warning("NetworkPolicyNameCollision", message);
-            Err(Failure::plain(problem))
+            Err(PolicyProblem::Collision)
         }
         Some(present) => match correction(present, wanted) {
             Some(patch) => {
@@ -121,7 +154,7 @@ fn write(
     step: RayStep,
     events: &PolicyWrite,
     path: &str,
-) -> Result<(), Failure> {
+) -> Result<(), PolicyProblem> {
     match pass.order(step) {
         OrderOutcome::Pending => Ok(()),
         OrderOutcome::Done(_) => {
@@ -129,10 +162,9 @@ fn write(
             Ok(())
         }
         OrderOutcome::Refused(refusal) => {
-            let why = refusal.message.clone();
-            let message = format!("Failed to {} NetworkPolicy {path}: {why}", events.verb);
-            pass.warning(events.failed, message);
-            Err(Failure::plain(why))
+            let (verb, why) = (events.verb, &refusal.message);
+            pass.warning(events.failed, format!("Failed to {verb} NetworkPolicy {path}: {why}"));
+            Err(PolicyProblem::Refusal)
         }
     }
 }
