@@ -105,12 +105,16 @@ fn proceed<'a>(
     checked: Result<(), InvalidService>,
 ) -> Result<bool, Unfinished> {
     // Before the validation: a spec that became invalid must not keep the quota of a replaced cluster.
-    let has_superfluous = remove_superfluous(context, pass, state, memory)?;
+    let removal = remove_superfluous(context, pass, state, memory);
     match checked {
-        Ok(()) => Ok(advance(context, pass, memory, state)? && !has_superfluous),
+        Ok(()) => {
+            let has_superfluous = removal?;
+            Ok(advance(context, pass, memory, state)? && !has_superfluous)
+        }
         Err(invalid) => {
+            // Also when a deletion was refused, which is tried again.
             refuse(context, state, &invalid, pass);
-            Ok(!has_superfluous)
+            Ok(removal.is_ok_and(|has_superfluous| !has_superfluous))
         }
     }
 }
