@@ -135,12 +135,86 @@ fn nothing_is_made_before_the_finalizer_is_stored() {
         json!({"metadata": {"finalizers": [names::REDIS_FINALIZER], "resourceVersion": "7"}});
     let [RayStep::Patch { patch: first, .. }] = &steps[..] else { unreachable!("{steps:?}") };
     assert_eq!(*first, patch);
-    for code in [409, 403, 500] {
-        let refusal = RayRefusal { code, message: "no".to_owned() };
-        let steps = steps_with(&cluster, &[], &[RayAnswer::Refused(refusal)], 1);
-        assert_eq!(steps, [RayStep::RequeueAfter(Duration::from_secs(2))], "{code}");
+    let soon = RayStep::RequeueAfter(Duration::from_secs(2));
+    for code in [409, 404] {
+        let steps = steps_with(&cluster, &[], &[refused(code)], 1);
+        assert_eq!(
+            steps,
+            std::slice::from_ref(&soon),
+            "{code}: the cluster that comes next is looked at"
+        );
+    }
+    for code in [403, 500] {
+        let steps = steps_with(&cluster, &[], &[refused(code)], 1);
+        assert_eq!(warnings(&steps), [CANNOT_STORE], "{code}");
+        assert!(steps.contains(&soon) && !steps.iter().any(RayStep::is_order), "{steps:?}");
     }
     let stored = [RayAnswer::Done(Value::Null.into())];
     let is_made = |step: &RayStep| matches!(step, RayStep::Create(_));
     assert!(steps_with(&cluster, &[], &stored, 1).iter().any(is_made));
+}
+
+const CANNOT_STORE: (&str, &str) = (
+    "FailedToUpdateRayCluster",
+    "Failed to update the finalizers of the RayCluster default/c1: no",
+);
+
+fn refused(code: u16) -> RayAnswer {
+    RayAnswer::Refused(RayRefusal { code, message: "no".to_owned() })
+}
+
+fn warnings(steps: &[RayStep]) -> Vec<(&str, &str)> {
+    let warnings = steps.iter().filter_map(|step| match step {
+        RayStep::Event(event) if event.warning => Some((event.reason, event.message.as_str())),
+        _ => None,
+    });
+    warnings.collect()
+}
+
+/// Its quota must come back.
+#[test]
+fn a_cluster_is_suspended_although_the_finalizer_cannot_be_stored() {
+    let mut cluster = deleted_cluster(&json!({"redisAddress": "redis:6379"}));
+    cluster["metadata"].as_object_mut().expect("an object").remove("deletionTimestamp");
+    cluster["metadata"]["finalizers"] = json!([]);
+    cluster["spec"]["suspend"] = json!(true);
+    let child = |kind: &str, name: &str| {
+        json!({
+            "apiVersion": "v1",
+            "kind": kind,
+            "metadata": {
+                "name": name, "uid": name,
+                "labels": {"ray.io/cluster": "c1", "ray.io/node-type": "head"},
+                "ownerReferences": [
+                    {"kind": "RayCluster", "name": "c1", "uid": "u1", "controller": true},
+                ],
+            },
+        })
+    };
+    let children = [child("Pod", "c1-head-x"), child("Service", "c1-head-svc")];
+    let steps = steps_with(&cluster, &children, &[refused(403)], 1);
+    assert_eq!(warnings(&steps), [CANNOT_STORE]);
+    let status = steps.iter().find_map(|step| match step {
+        RayStep::ReplaceStatus(status) => Some(status),
+        _ => None,
+    });
+    let status = status.expect("a status").clone();
+    let suspending = json!("RayClusterSuspending");
+    let is_suspending = |it: &Value| it["type"] == suspending && it["status"] == "True";
+    assert!(status["conditions"].as_array().expect("conditions").iter().any(is_suspending));
+    cluster["status"] = status;
+    let steps = steps_with(&cluster, &children, &[refused(403)], 1);
+    let is_deletion =
+        |step: &RayStep| matches!(step, RayStep::Delete(pod) if pod.name == "c1-head-x");
+    assert!(steps.iter().any(is_deletion), "{steps:?}");
+}
+
+#[test]
+fn a_finalizer_that_cannot_be_removed_is_an_event() {
+    let cluster = deleted_cluster(&json!({"redisAddress": "redis:6379"}));
+    let steps = steps_with(&cluster, &[], &[refused(403)], 300);
+    let [_, cannot_remove] = warnings(&steps)[..] else { unreachable!("{steps:?}") };
+    assert_eq!(cannot_remove, CANNOT_STORE);
+    let steps = steps_with(&cluster, &[], &[refused(404)], 300);
+    assert_eq!(warnings(&steps).len(), 1, "the cluster is gone");
 }

@@ -109,11 +109,15 @@ fn decide_spec<'a>(
         return pass.finish();
     }
     // Before the first pod, so that no key is in Redis without the finalizer.
-    if !redis_cleanup::add_finalizer(&context, &mut pass) {
+    let Some(stored) = redis_cleanup::add_finalizer(&context, &mut pass) else {
         return pass.finish();
-    }
+    };
     let mut created = Vec::new();
-    let result = secured.and_then(|()| reconcile(&context, &mut pass, &mut created));
+    let result = match secured.and(stored) {
+        Ok(()) => reconcile(&context, &mut pass, &mut created),
+        // Nothing is made then, but the quota of a cluster that is suspended must come back.
+        Err(failure) => reconcile_suspension(&context, &mut pass).and(Err(failure)),
+    };
     if pass.is_pending() {
         return pass.finish();
     }

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     context::{ClusterContext, label_value},
+    failure::Failure,
     head_pod::{has_fixed_name, head_pod},
     ray_container::shell,
 };
@@ -54,26 +55,29 @@ fn has_finalizer(cluster: &Value) -> bool {
     items(&cluster["metadata"]["finalizers"]).iter().any(|name| name == names::REDIS_FINALIZER)
 }
 
-/// Adds the finalizer to a cluster that stores its state in Redis. Whether the cluster may have pods is the answer: those of a cluster
-/// without the finalizer would leave their keys behind.
-pub(crate) fn add_finalizer(context: &ClusterContext<'_>, pass: &mut Pass<'_>) -> bool {
+/// Adds the finalizer to a cluster that stores its state in Redis. A failure is an answer about pods: those of a cluster without the
+/// finalizer would leave their keys behind. None while the write is on its way, and when the cluster that was read is not the present one.
+pub(crate) fn add_finalizer(
+    context: &ClusterContext<'_>,
+    pass: &mut Pass<'_>,
+) -> Option<Result<(), Failure>> {
     let wanted = context.settings.redis_cleanup
         && context.is_fault_tolerant()
         && !context.has_embedded_storage();
     if !wanted || has_finalizer(context.cluster) {
-        return true;
+        return Some(Ok(()));
     }
     let mut finalizers = items(&context.cluster["metadata"]["finalizers"]).to_vec();
     finalizers.push(json!(names::REDIS_FINALIZER));
     patch_finalizers(context, pass, &finalizers)
 }
 
-/// The list is replaced as a whole, so the write carries the version of the list that was read. Whether it is stored is the answer.
+/// The list is replaced as a whole, so the write carries the version of the list that was read.
 fn patch_finalizers(
     context: &ClusterContext<'_>,
     pass: &mut Pass<'_>,
     finalizers: &[Value],
-) -> bool {
+) -> Option<Result<(), Failure>> {
     let version = &context.cluster["metadata"]["resourceVersion"];
     let mut patch = json!({"metadata": {"finalizers": finalizers}});
     if !version.is_null() {
@@ -81,11 +85,20 @@ fn patch_finalizers(
     }
     let target = RayTarget::of(context.cluster);
     match pass.order(RayStep::Patch { target, patch }) {
-        OrderOutcome::Done(_) => true,
-        OrderOutcome::Pending => false,
-        OrderOutcome::Refused(_) => {
+        OrderOutcome::Done(_) => Some(Ok(())),
+        OrderOutcome::Pending => None,
+        OrderOutcome::Refused(refusal) => {
             pass.requeue(Duration::from_secs(2));
-            false
+            // The cluster changed, or it is gone: there is another pass, or none.
+            if refusal.is_conflict() || refusal.is_not_found() {
+                return None;
+            }
+            let path = context.path(context.name());
+            let why = &refusal.message;
+            let message =
+                format!("Failed to update the finalizers of the RayCluster {path}: {why}");
+            pass.warning("FailedToUpdateRayCluster", message);
+            Some(Err(Failure::plain(why.clone())))
         }
     }
 }
@@ -94,7 +107,8 @@ fn remove_finalizer(context: &ClusterContext<'_>, pass: &mut Pass<'_>) {
     let finalizers = items(&context.cluster["metadata"]["finalizers"]);
     let others: Vec<Value> =
         finalizers.iter().filter(|name| **name != names::REDIS_FINALIZER).cloned().collect();
-    patch_finalizers(context, pass, &others);
+    // Nothing is left to do for the cluster but to try again.
+    let _ = patch_finalizers(context, pass, &others);
 }
 
 /// What a deleted cluster needs before it may go: no head, then a clean-up Job that ended, or the end of the time for one.

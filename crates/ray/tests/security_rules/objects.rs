@@ -111,6 +111,29 @@ fn a_policy_that_is_refused_keeps_pods_back() {
     assert_eq!(message.as_deref(), Some("cannot write NetworkPolicy c-head: no right"));
 }
 
+/// Its quota must come back.
+#[test]
+fn a_policy_that_is_refused_keeps_no_cluster_from_its_suspension() {
+    let settings = settings(false, false, ClusterPlatform::Kubernetes);
+    let mut cluster = old_cluster();
+    cluster["spec"]["suspend"] = json!(true);
+    cluster["status"]["conditions"] = json!([{"type": "RayClusterSuspending", "status": "True"}]);
+    let head = json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": {
+            "name": "c-head-x", "uid": "p",
+            "labels": {"ray.io/cluster": "c", "ray.io/node-type": "head"},
+            "ownerReferences": [{"kind": "RayCluster", "uid": "u", "controller": true}],
+        },
+    });
+    let refused = RayAnswer::Refused(RayRefusal { code: 403, message: "no right".to_owned() });
+    let done = RayAnswer::Done(json!({}).into());
+    let answers = [refused, done.clone(), done.clone(), done];
+    let steps = decide(&cluster, &[head], &answers, &settings);
+    let is_deletion = |step: &RayStep| matches!(step, RayStep::Delete(it) if it.uid == "p");
+    assert!(steps.iter().any(is_deletion), "{steps:?}");
+}
+
 #[test]
 fn an_ingress_that_is_not_of_the_cluster_stays_as_it_is() {
     let settings = settings(false, false, ClusterPlatform::Kubernetes);
