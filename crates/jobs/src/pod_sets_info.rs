@@ -123,9 +123,11 @@ fn pod_set_info(
     info.add(&additions(workload, assignment, flavors)?)?;
     // The agent's assignment names nodes, not domains that an ungater chooses among.
     let ungated = !matches!(flavors, AssignedFlavors::Own(_));
-    // A delayed assignment gates the pods as well, until the second pass has found their domains.
+    // A delayed assignment gates the pods as well, until the second pass has found their domains. Without the gate
+    // TopologyAwareScheduling no pod is ungated, whatever a status from before says.
     let has_domains = assignment.topology_assignment.is_some();
-    if !ungated && (has_domains || assignment.delayed_topology_request.is_some()) {
+    let has_topology = has_domains || assignment.delayed_topology_request.is_some();
+    if gates.topology && !ungated && has_topology {
         info.add(&topology(pod_set))?;
     }
     info.add(&identity(workload, pod_set, admission, gates))?;
@@ -342,6 +344,30 @@ mod tests {
         assert_eq!(info.scheduling_gates, ["kueue.x-k8s.io/topology"]);
         let implied = info.annotations.get("kueue.x-k8s.io/podset-unconstrained-topology");
         assert_eq!(implied.map(String::as_str), Some("true"));
+    }
+
+    #[test]
+    fn without_topologies_no_stored_assignment_and_no_stored_delay_gates_pods() {
+        let domains = json!({ "levels": ["host"], "slices": [] });
+        let stored = [
+            ("topologyAssignment", domains),
+            ("delayedTopologyRequest", json!("Pending")),
+            ("delayedTopologyRequest", json!("Ready")),
+        ];
+        let own = flavors(&json!({}), &json!({}));
+        for ((field, value), topology) in stored.iter().flat_map(|one| [(one, true), (one, false)])
+        {
+            let mut assignment = assignment();
+            assignment[*field] = value.clone();
+            let admission = json!({ "clusterQueue": "cq", "podSetAssignments": [assignment] });
+            let stored = workload(&json!({ "admission": admission }));
+            let gates = JobGates { topology, ..JobGates::default() };
+            let infos = pod_sets_info(&stored, AssignedFlavors::Own(&own), gates);
+            let info = infos.expect("pods can start").remove(0);
+            let implied = "kueue.x-k8s.io/podset-unconstrained-topology";
+            assert_eq!(!info.scheduling_gates.is_empty(), topology, "{field}={value}");
+            assert_eq!(info.annotations.contains_key(implied), topology, "{field}={value}");
+        }
     }
 
     #[test]

@@ -61,6 +61,10 @@ pub fn settled_topologies(engine: &Engine, pod_sets: &[PodSetAdmission]) -> Vec<
         if one.delayed_topology {
             return PodSetTopology::Unchanged;
         }
+        // The second pass placed no pod although there are some: with the gate TopologyAwareScheduling off, for example.
+        if one.domains.is_empty() && one.reclaimed < one.count {
+            return PodSetTopology::NotNeeded;
+        }
         let held = (!one.domains.is_empty()).then(|| engine.held_topology_assignment(one));
         PodSetTopology::Settled(held.flatten().map(topology))
     });

@@ -15,6 +15,8 @@ pub enum PodSetTopology {
     Unchanged,
     /// Its pods are placed. A pod set without pods to place has no assignment.
     Settled(Option<TopologyAssignment>),
+    /// Its pods start without a topology: it needs none any more.
+    NotNeeded,
 }
 
 /// Replaces topology assignments, by pod set: those of a second pass, or those after the replacement of a node. Failed nodes
@@ -26,17 +28,25 @@ pub fn with_topologies(
 ) -> WorkloadStatus {
     let held = status.admission.iter_mut().flat_map(|one| &mut one.pod_set_assignments);
     for (held, topology) in held.zip(topologies) {
-        let PodSetTopology::Settled(assigned) = topology else { continue };
-        if assigned.is_some() {
-            held.topology_assignment.clone_from(assigned);
-        }
-        if let Some(request) = &mut held.delayed_topology_request {
-            READY.clone_into(request);
+        match topology {
+            PodSetTopology::Unchanged => {}
+            PodSetTopology::Settled(assigned) => settle(held, assigned.as_ref()),
+            // A request that is ready gates pods as well, and no assignment would ungate them.
+            PodSetTopology::NotNeeded => held.delayed_topology_request = None,
         }
     }
     let nodes = assigned_nodes(&status);
     status.unhealthy_nodes.retain(|failed| nodes.contains(&failed.name));
     status
+}
+
+fn settle(held: &mut PodSetAssignment, assigned: Option<&TopologyAssignment>) {
+    if assigned.is_some() {
+        held.topology_assignment = assigned.cloned();
+    }
+    if let Some(request) = &mut held.delayed_topology_request {
+        READY.clone_into(request);
+    }
 }
 
 /// Records the nodes that failed.

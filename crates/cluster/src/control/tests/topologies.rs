@@ -485,7 +485,7 @@ fn an_observed_pod_is_reduced_to_what_matters() {
 }
 
 /// A check that provides nodes, in this state.
-fn provisioning(cluster: &mut Cluster) {
+pub(super) fn provisioning(cluster: &mut Cluster) {
     let check = json!({
         "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "AdmissionCheck",
         "metadata": {"name": "nodes", "resourceVersion": "30"},
@@ -504,7 +504,7 @@ fn provisioning(cluster: &mut Cluster) {
     }));
 }
 
-fn first_assignment<'a>(cluster: &'a Cluster, name: &str) -> &'a Value {
+pub(super) fn first_assignment<'a>(cluster: &'a Cluster, name: &str) -> &'a Value {
     &cluster.workloads[name]["status"]["admission"]["podSetAssignments"][0]
 }
 
@@ -561,7 +561,7 @@ fn pods_with_a_delayed_topology_wait_for_it_after_a_restart_too() {
 }
 
 /// The check `nodes` of a Workload is ready.
-fn checked() -> Value {
+pub(super) fn checked() -> Value {
     json!({"status": {"admissionChecks": [
         {"name": "nodes", "state": "Ready", "message": "", "lastTransitionTime": "1970-01-01T00:00:00Z"},
     ]}})
