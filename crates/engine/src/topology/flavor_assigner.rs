@@ -43,6 +43,8 @@ fn pod_set_requests<'a>(
     retained: &'a RetainedAssignments,
 ) -> Result<SmallVec<[TasPodSetRequest<'a>; 2]>, (usize, NoFitReason)> {
     let implied = state.queues.at(attempt.queue).topology_only;
+    // A Workload with quota was admitted under other gates, or by an earlier version, and keeps what it has.
+    let is_new = state.workloads.admission(attempt.workload).is_none();
     let mut all = SmallVec::new();
     let pod_sets = attempt.class.pod_sets.iter().zip(&assignment.pod_sets).enumerate();
     for (pod_set, (spec, one)) in pod_sets {
@@ -51,7 +53,8 @@ fn pod_set_requests<'a>(
             continue;
         }
         // Also of a delayed pod set: a second pass would never place it, and it would keep its quota.
-        if let Some(reason) = unsupported_constraint(attempt.class, spec) {
+        let refused = || unsupported_constraint(attempt.class, spec);
+        if let Some(reason) = is_new.then(refused).flatten() {
             return Err((pod_set, reason));
         }
         if one.delayed_topology {

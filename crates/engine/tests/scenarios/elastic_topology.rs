@@ -273,6 +273,47 @@ fn a_refused_topology_is_not_delayed() {
 }
 
 #[test]
+fn a_topology_that_holds_quota_is_assigned_although_heads_are_refused_it() {
+    let fixture = "
+        settings elastic-tas
+        topology racks levels=rack,node
+        flavor tas topology=racks
+        flavor late topology=racks
+        check nodes topology=after-checks
+        cq team-a gpu/tas=9 + cpu/late=9 check=nodes:late
+        node h1 rack=r1 gpu=9 cpu=9
+    ";
+    // As if it had been admitted before the gate: the class of an elastic job comes later.
+    let pass = |pod_sets: &str| {
+        format!(
+            "{fixture}
+            wl one q=team-a t=1 {pod_sets}
+            cycle
+            wl one q=team-a t=1 elastic check=nodes:ready {pod_sets}
+            second-pass
+            wait 1
+            second-pass
+            "
+        )
+    };
+    check(
+        &pass("pods=2 cpu=1 required=rack"),
+        &expect![[r#"
+            1  reserve one team-a cpu=late:2, needs nodes
+            =  topology of one at r1/h1:2, passed nodes
+        "#]],
+    );
+    // Nor does a sibling that has its domains keep others from theirs.
+    check(
+        &pass("pods=2 gpu=1 required=rack + pods=3 cpu=1 unconstrained"),
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:2 at r1/h1:2 + cpu=late:3, needs nodes
+            =  topology of one at r1/h1:2,r1/h1:3, passed nodes
+        "#]],
+    );
+}
+
+#[test]
 fn additional_pods_fill_whole_topology_slices() {
     check(
         "
