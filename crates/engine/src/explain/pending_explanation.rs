@@ -163,7 +163,7 @@ fn pod_set(
     }
     let assigned = assigned.into_iter().collect::<Option<SmallVec<[FlavorId; 2]>>>();
     let topology_error =
-        assigned.and_then(|assigned| topology_error(state, attempt, spec, &assigned));
+        assigned.and_then(|assigned| topology_error(state, attempt, index, &assigned));
     let (name, count) = (spec.name.clone(), spec.count);
     PodSetExplanation { name, count, uncovered, flavors, topology_error }
 }
@@ -214,10 +214,10 @@ fn resource_group(
 fn topology_error(
     state: &State,
     attempt: &AssignmentAttempt<'_>,
-    spec: &PodSetSpec,
+    pod_set: usize,
     assigned: &[FlavorId],
 ) -> Option<NoFitReason> {
-    let queue = attempt.queue;
+    let (queue, spec) = (attempt.queue, &attempt.class.pod_sets[pod_set]);
     let asks = spec.asks_for_topology() || state.queues.at(queue).topology_only;
     let follows =
         assigned.is_empty() && spec.topology.as_ref().is_some_and(|one| one.group.is_some());
@@ -227,7 +227,8 @@ fn topology_error(
     if !asks || spec.count == 0 {
         return None;
     }
-    if let Some(reason) = topology::unsupported_constraint(attempt.class, spec) {
+    let count = |at: usize| attempt.class.pod_sets[at].count;
+    if let Some(reason) = topology::refusal(attempt.class, pod_set, later, count) {
         return Some(reason);
     }
     if follows || later {

@@ -185,7 +185,7 @@ fn first_pods(retained: RetainedLeaves, mut pods: i64) -> RetainedLeaves {
 }
 
 /// The reason why a pod set of an elastic job cannot use TAS: required and preferred topologies cannot grow.
-pub(crate) fn unsupported_constraint(
+pub(super) fn unsupported_constraint(
     class: &EquivalenceClass,
     spec: &PodSetSpec,
 ) -> Option<NoFitReason> {

@@ -18,10 +18,11 @@ use crate::settings::EngineSettings;
 use crate::state::State;
 use crate::topology::assignment_search::TasPodSetRequest;
 use crate::topology::elastic_assignment::{
-    RetainedAssignments, pods_beyond_previous, previous_pod_set, unsupported_constraint,
+    RetainedAssignments, pods_beyond_previous, previous_pod_set,
 };
 use crate::topology::layer::TopologyLayer;
 use crate::topology::planned_usage::PlannedUsage;
+use crate::topology::refused_request::refusal;
 use crate::topology::{DomainAssignment, PlacementFailure};
 use crate::workloads::layer::WorkloadLayer;
 
@@ -45,6 +46,7 @@ fn pod_set_requests<'a>(
     let implied = state.queues.at(attempt.queue).topology_only;
     // A Workload with quota was admitted under other gates, or by an earlier version, and keeps what it has.
     let is_new = state.workloads.admission(attempt.workload).is_none();
+    let count = |at: usize| assignment.pod_sets.get(at).map_or(0, |one| one.count);
     let mut all = SmallVec::new();
     let pod_sets = attempt.class.pod_sets.iter().zip(&assignment.pod_sets).enumerate();
     for (pod_set, (spec, one)) in pod_sets {
@@ -52,8 +54,7 @@ fn pod_set_requests<'a>(
         if one.count == 0 || !(implied || spec.asks_for_topology()) {
             continue;
         }
-        // Also of a delayed pod set: a second pass would never place it, and it would keep its quota.
-        let refused = || unsupported_constraint(attempt.class, spec);
+        let refused = || refusal(attempt.class, pod_set, one.delayed_topology, count);
         if let Some(reason) = is_new.then(refused).flatten() {
             return Err((pod_set, reason));
         }
@@ -123,6 +124,11 @@ pub(crate) fn assign(
     let all = match pod_set_requests(state, attempt, assignment, &retained) {
         Ok(all) if all.is_empty() => return,
         Ok(all) => all,
+        // As after a search that fails.
+        Err((index, NoFitReason::TopologyPlacement(reason))) => {
+            record_failure(assignment, index, *reason);
+            return record_no_fit(assignment, index);
+        }
         Err((index, reason)) => {
             let one = &mut assignment.pod_sets[index];
             (one.no_fit, one.reasons) = (true, smallvec::smallvec![reason]);

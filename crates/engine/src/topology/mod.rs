@@ -7,7 +7,8 @@
 //!   domain ([`fill_in_counts`], from [`leaf_counts`] or [`node_counts`]), scores preferred nodes ([`affinity_score`]) and picks domains
 //!   ([`domain_selection`] or [`balanced_placement`]).
 //! * Use: [`flavor_assigner`] adds topology assignments to flavor assignments, [`elastic_assignment`] keeps the
-//!   leaves of a replaced slice, [`node_replacement`] moves pods off a failed node.
+//!   leaves of a replaced slice, [`node_replacement`] moves pods off a failed node, [`refused_request`] names
+//!   requests that are not searched for.
 //! * Explanation: [`placement_probe`] searches without changing anything, [`shortfall_analysis`] says what is
 //!   missing.
 //!
@@ -35,6 +36,7 @@ mod normalized_request;
 mod placement_probe;
 mod placement_shortfall;
 mod planned_usage;
+mod refused_request;
 mod resource_table;
 mod shortfall_analysis;
 mod slice_layers;
@@ -43,7 +45,6 @@ pub(crate) mod topologies;
 mod topology_usage;
 
 pub use affinity_score::PreferredTerm;
-pub(crate) use elastic_assignment::unsupported_constraint;
 pub use exclusion_stats::NodeMismatch;
 pub(crate) use flavor_assigner::{
     assign, assign_assuming_preemption, assume, finds_topology_assignment, fits, forget,
@@ -56,6 +57,7 @@ pub(crate) use placement_probe::{PlacementProbe, ProbeFailure};
 pub use placement_shortfall::{
     FittingCount, LimitingResource, PlacementRemedy, PlacementShortfall,
 };
+pub(crate) use refused_request::refusal;
 pub use topology_usage::TopologyUsage;
 
 use crate::amount::Amount;

@@ -148,6 +148,10 @@ fn topology_request(
         .clone()
         .map(|topology_request| TopologyRequest { group: None, ..topology_request });
     let mut spec = PodSetSpec { topology, ..spec.clone() };
+    // The pods are placed already, and each of them is searched for as a slice of its own; a leader has no size either.
+    for (_, size) in spec.topology.iter_mut().flat_map(|request| &mut request.slices) {
+        *size = (*size).max(1);
+    }
     let Some(topology_request) = spec.topology.as_mut().filter(|_| !remaining.is_empty()) else {
         return (None, spec);
     };

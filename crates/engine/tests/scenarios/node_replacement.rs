@@ -775,3 +775,27 @@ fn nodes_that_fail_within_the_delay_are_found_together() {
         "#]],
     );
 }
+
+#[test]
+fn a_leader_without_a_slice_size_moves_from_a_failed_node() {
+    check(
+        "
+        topology racks levels=rack,node
+        flavor tas topology=racks
+        node h1 rack=r1 gpu=1
+        node h2 rack=r1 gpu=2
+        cq team-a gpu/tas=9
+        wl one q=team-a gpu=1 slice=rack:0 group=g name=leader + pods=2 gpu=1 slice=rack:2 group=g t=1
+        cycle
+        node h1 rack=r1 gpu=1 down
+        node h3 rack=r1 gpu=1
+        unhealthy one h1
+        messages
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:1 at r1/h1:1 + gpu=tas:2 at r1/h2:2
+            2  replace-node one team-a gpu=tas:1 at r1/h3:1 + gpu=tas:2 at r1/h2:2
+        "#]],
+    );
+}

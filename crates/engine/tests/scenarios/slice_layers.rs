@@ -158,3 +158,28 @@ fn slices_without_a_size_are_not_placed() {
         "#]],
     );
 }
+
+#[test]
+fn slices_without_a_size_are_not_delayed() {
+    check(
+        "
+        topology racks levels=rack,node
+        flavor tas topology=racks
+        check nodes topology=after-checks
+        cq team-a gpu/tas=9 check=nodes
+        wl one q=team-a pods=2 gpu=1 slice=rack:0 t=1
+        messages
+        cycle
+        explain one
+        wl one q=team-a pods=1 gpu=1 slice=rack:0 group=g name=leader + pods=2 gpu=1 slice=rack:2 group=g t=1
+        cycle
+        ",
+        &expect![[r#"
+            1  inadmissible-class one team-a TopologyPlacementFailed: couldn't assign flavors to pod set main: slice topology requested, but slice size not provided
+            ?  one is inadmissible in team-a
+            ?  flavor tas: enough quota is free, its topology is assigned when its admission checks are ready
+            ?  slice topology requested, but slice size not provided
+            2  reserve one team-a gpu=tas:1 + gpu=tas:2, needs nodes
+        "#]],
+    );
+}
