@@ -285,6 +285,29 @@ fn pending(mut workload: Value) -> Value {
 }
 
 #[tokio::test]
+async fn an_admission_is_checked_while_quota_is_reserved() {
+    let admitted = |assignment: Value| {
+        let mut workload = with_quota(3, false, None);
+        workload["status"]["admission"]["podSetAssignments"] = json!([assignment]);
+        workload
+    };
+    for (assignment, refused) in [
+        (json!({"name": "zz", "count": 3}), "[0].name: Not found: \"zz\""),
+        (
+            json!({"name": "main", "count": 3, "resourceUsage": {"cpu": "4"}}),
+            "[0].resourceUsage[cpu]: Invalid value: \"4\": is not a multiple of 3",
+        ),
+    ] {
+        let reserved = admitted(assignment);
+        let mut unreserved = reserved.clone();
+        unreserved["status"]["conditions"] = json!([]);
+        let refused = format!("status.admission.podSetAssignments{refused}");
+        assert_eq!(workload_refusal(reserved, Value::Null).await, Some(refused));
+        assert_eq!(workload_refusal(unreserved, Value::Null).await, None);
+    }
+}
+
+#[tokio::test]
 async fn reclaimable_pods_fit_their_pod_set_with_and_without_quota() {
     let too_many =
         "status.reclaimablePods[main].count: Invalid value: 4: should be less or equal to 3";

@@ -22,7 +22,9 @@ pub(super) fn check(workload: &Workload, old: Option<&Workload>, rules: &Rules) 
     for (at, check) in status.admission_checks.iter().enumerate() {
         errors.extend(check_updates(&format!("status.admissionChecks[{at}]"), check, &pod_sets));
     }
-    if let Some(admission) = &status.admission {
+    // An admission without a reservation holds no quota, and upstream does not check it.
+    if let Some(admission) = status.admission.as_ref().filter(|_| workload.has_quota_reservation())
+    {
         errors.extend(check_admission(admission, &pod_sets));
     }
     errors.extend(check_reclaimable(workload, old, rules));
