@@ -122,7 +122,7 @@ pub fn convert(mut object: Value, desired_api_version: &str) -> Result<Value, Co
         return Err(unknown());
     };
     // Before the parts are moved, so that the path of a wrong field is that of the sent object.
-    schema_check::check(&object).map_err(|mismatch| ConversionError::Mismatch {
+    check(&object, &kind, to).map_err(|mismatch| ConversionError::Mismatch {
         kind: kind.clone(),
         name: name(&object),
         mismatch,
@@ -141,6 +141,15 @@ pub fn convert(mut object: Value, desired_api_version: &str) -> Result<Value, Co
     object["apiVersion"] = desired_api_version.into();
     put(&mut object, &kind, to, encoded);
     Ok(object)
+}
+
+/// The first field that the other version cannot have.
+fn check(object: &Value, kind: &str, to: ConversionVersion) -> Result<(), Mismatch> {
+    schema_check::check(object)?;
+    match (kind, to) {
+        ("Workload", ConversionVersion::V1Beta2) => workload::check_domains(&object["status"]),
+        _ => Ok(()),
+    }
 }
 
 type Encoded = Result<ConvertedParts, (&'static str, serde_json::Error)>;

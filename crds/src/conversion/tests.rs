@@ -63,3 +63,33 @@ fn a_malformed_object_is_named() {
         "{text}"
     );
 }
+
+/// A Workload of v1beta1 with a topology assignment of two levels.
+fn assigned(domains: &Value) -> Value {
+    let assignment = json!({"levels": ["rack", "host"], "domains": domains});
+    let pod_set = json!({"name": "main", "topologyAssignment": assignment});
+    let mut workload = object(V1BETA1, "Workload", &json!({}));
+    workload["status"] =
+        json!({"admission": {"clusterQueue": "cq", "podSetAssignments": [pod_set]}});
+    workload
+}
+
+#[test]
+fn a_domain_with_fewer_values_than_levels_is_refused() {
+    let full = json!({"count": 1, "values": ["r1", "n1"]});
+    for short in [json!({"count": 1, "values": ["r1"]}), json!({"count": 1})] {
+        let text = convert(assigned(&json!([full, short])), V1BETA2).expect_err("refused");
+        assert_eq!(
+            text.to_string(),
+            "cannot convert Workload \"x\": status.admission.podSetAssignments[0].topologyAssignment.domains[1].values: must be a list with a value for each of 2 levels, not a shorter list"
+        );
+    }
+    let more = json!({"count": 1, "values": ["r1", "n2", "more"]});
+    let converted = convert(assigned(&json!([full, more])), V1BETA2).expect("convertible");
+    let assignment =
+        &converted["status"]["admission"]["podSetAssignments"][0]["topologyAssignment"];
+    assert_eq!(
+        assignment["slices"][0]["valuesPerLevel"],
+        json!([{"universal": "r1"}, {"individual": {"prefix": "n", "roots": ["1", "2"]}}])
+    );
+}

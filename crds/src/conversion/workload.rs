@@ -6,8 +6,11 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
 use super::{ConvertedParts, Encoded, Object, items, pod_template, rename, topology_assignment};
-use crate::names::{
-    KUEUE_GROUP, POD_PRIORITY_CLASS_SOURCE, SCHEDULING_GROUP, WORKLOAD_PRIORITY_CLASS_SOURCE,
+use crate::{
+    names::{
+        KUEUE_GROUP, POD_PRIORITY_CLASS_SOURCE, SCHEDULING_GROUP, WORKLOAD_PRIORITY_CLASS_SOURCE,
+    },
+    schema_check::Mismatch,
 };
 
 const PAST_TIME: &str = "accumulatedPastExecutionTimeSeconds";
@@ -20,6 +23,15 @@ pub(super) fn to_v1beta2(parts: &mut ConvertedParts) {
     for assignment in topology_assignments(&mut parts.status) {
         *assignment = topology_assignment::compress(assignment);
     }
+}
+
+/// Checks the domains of all topology assignments in a v1beta1 status.
+pub(super) fn check_domains(status: &Value) -> Result<(), Mismatch> {
+    let assignments = status["admission"]["podSetAssignments"].as_array();
+    assignments.into_iter().flatten().enumerate().try_for_each(|(at, assignment)| {
+        let field = format!("status.admission.podSetAssignments[{at}].topologyAssignment");
+        topology_assignment::check_values(&field, &assignment["topologyAssignment"])
+    })
 }
 
 pub(super) fn to_v1beta1(parts: &mut ConvertedParts) {
