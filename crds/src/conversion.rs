@@ -9,6 +9,7 @@ mod cluster_queue;
 mod local_queue;
 mod multi_kueue_cluster;
 mod pod_template;
+mod queue_usage;
 mod topology_assignment;
 mod workload;
 

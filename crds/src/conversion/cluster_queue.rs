@@ -5,9 +5,10 @@
 
 use serde_json::{Value, json};
 
-use super::{ConvertedParts, rename};
+use super::{ConvertedParts, Object, queue_usage, rename};
 
 pub(super) fn to_v1beta2(parts: &mut ConvertedParts) {
+    set_usage(&mut parts.status);
     rename(&mut parts.spec, "cohort", "cohortName");
     // Flat checks win over a strategy.
     if let Some(Value::Array(names)) = parts.spec.remove("admissionChecks")
@@ -28,5 +29,11 @@ pub(super) fn to_v1beta2(parts: &mut ConvertedParts) {
 }
 
 pub(super) fn to_v1beta1(parts: &mut ConvertedParts) {
+    set_usage(&mut parts.status);
     rename(&mut parts.spec, "cohortName", "cohort");
+}
+
+fn set_usage(status: &mut Object) {
+    let lists = ["flavorsReservation", "flavorsUsage"];
+    queue_usage::set_unset_to_zero(status, &lists, &["total", "borrowed"]);
 }

@@ -64,6 +64,12 @@ fn a_malformed_object_is_named() {
     );
 }
 
+fn status_after(version: &str, kind: &str, status: &Value, to: &str) -> Value {
+    let mut object = object(version, kind, &json!({}));
+    object["status"] = status.clone();
+    convert(object, to).expect("convertible")["status"].clone()
+}
+
 /// A Workload of v1beta1 with a topology assignment of two levels.
 fn assigned(domains: &Value) -> Value {
     let assignment = json!({"levels": ["rack", "host"], "domains": domains});
@@ -92,4 +98,22 @@ fn a_domain_with_fewer_values_than_levels_is_refused() {
         assignment["slices"][0]["valuesPerLevel"],
         json!([{"universal": "r1"}, {"individual": {"prefix": "n", "roots": ["1", "2"]}}])
     );
+}
+
+#[test]
+fn unset_amounts_of_usage_become_zero_in_both_directions() {
+    let list = |usage: Value| json!([{"name": "f", "resources": [usage]}]);
+    let unset = || list(json!({"name": "cpu", "total": null}));
+    let status = json!({"flavorsReservation": unset(), "flavorsUsage": unset()});
+    let zero = list(json!({"name": "cpu", "total": "0", "borrowed": "0"}));
+    for (from, to) in [(V1BETA1, V1BETA2), (V1BETA2, V1BETA1)] {
+        let converted = status_after(from, "ClusterQueue", &status, to);
+        assert_eq!(converted["flavorsReservation"], zero, "to {to}");
+        assert_eq!(converted["flavorsUsage"], zero, "to {to}");
+    }
+    let zero = list(json!({"name": "cpu", "total": "0"}));
+    let to = status_after(V1BETA1, "LocalQueue", &json!({"flavorUsage": unset()}), V1BETA2);
+    assert_eq!(to["flavorsUsage"], zero);
+    let to = status_after(V1BETA2, "LocalQueue", &status, V1BETA1);
+    assert_eq!((&to["flavorUsage"], &to["flavorsReservation"]), (&zero, &zero));
 }
