@@ -11,6 +11,7 @@
 //! | [`kind`], [`meta`], [`pod`], [`quantity`] | API kinds, shared Kubernetes types, pod templates, quantities |
 //! | [`json`], [`plural`] | parts of objects without a type; names of resources that are guessed from kinds |
 //! | [`validation`], [`schema_check`] | errors of fields, and the JSON types of an object |
+//! | [`template_defaults`] | equality of pod templates that may lack defaults of the schema |
 //! | [`schema`] | schemas that fields of several kinds share |
 //! | [`go_duration`], [`go_parse`] | durations as Go reads and writes them; numbers and booleans as Go reads them |
 //! | [`yaml`] | files of YAML |
@@ -46,6 +47,7 @@ mod shared_maps;
 mod shared_parts;
 mod shared_pod_spec;
 mod stored_time;
+pub mod template_defaults;
 pub mod v1alpha1;
 pub mod v1beta1;
 pub mod v1beta2;

@@ -5,6 +5,7 @@
 
 use crds::{
     pod::{Container, PodSpec, PodTemplate, SharedResources},
+    template_defaults::same_container_fields,
     v1beta2::{PodSet, Workload},
 };
 
@@ -210,7 +211,7 @@ fn same_container(left: &Container, right: &Container) -> bool {
     *name == right.name
         && *restart_policy == right.restart_policy
         && *volume_mounts == right.volume_mounts
-        && *rest == right.rest
+        && same_container_fields(rest, &right.rest)
         && resources.as_ref().unwrap_or(&none) == right.resources.as_ref().unwrap_or(&none)
 }
 
@@ -271,6 +272,24 @@ mod tests {
             object.pointer_mut(parent).expect("a parent")[key] = value;
             let job = decode(&object);
             assert_eq!(equivalent(&job, &workload(), None, JobGates::default()), same, "{path}");
+        }
+    }
+
+    /// Of a kind whose schema lacks the defaults, only the Workload has them.
+    #[test]
+    fn a_field_that_has_its_default_only_in_the_workload_is_no_difference() {
+        let with_probe = |action: Value| {
+            let mut object = object(true);
+            let container = &mut object["spec"]["template"]["spec"]["containers"][0];
+            container["livenessProbe"] = json!({ "grpc": action });
+            decode(&object)
+        };
+        let job = with_probe(json!({ "port": 80 }));
+        for (service, same) in [("", true), ("s", false)] {
+            let mut stored = workload();
+            let theirs = with_probe(json!({ "port": 80, "service": service }));
+            stored.spec.pod_sets = theirs.pod_sets(JobGates::default());
+            assert_eq!(equivalent(&job, &stored, None, JobGates::default()), same, "{service}");
         }
     }
 

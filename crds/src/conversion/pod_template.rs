@@ -3,18 +3,13 @@
 //! That encoder omits empty values, except behind pointers, and writes structs held by value even if they are empty:
 //! `metadata: {}`, `resources: {}`. The schema of the template tells which fields are which.
 
-use std::sync::LazyLock;
-
 use serde_json::{Map, Value};
 
-use crate::{quantity::Quantity, schema::POD_TEMPLATE};
-
-static SCHEMA: LazyLock<Value> =
-    LazyLock::new(|| serde_json::from_str(POD_TEMPLATE).unwrap_or_default());
+use crate::{quantity::Quantity, schema::POD_TEMPLATE_SCHEMA};
 
 /// Normalizes a template in place.
 pub fn rewrite(template: &mut Value) {
-    write_like_an_encoder(template, &SCHEMA);
+    write_like_an_encoder(template, &POD_TEMPLATE_SCHEMA);
 }
 
 fn write_like_an_encoder(value: &mut Value, schema: &Value) {

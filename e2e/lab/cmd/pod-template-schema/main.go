@@ -118,19 +118,21 @@ func collectFields(t reflect.Type, published spec.Schema, definitions map[string
 			continue
 		}
 		property := typeSchema(field.Type, definitions)
-		copyPublished(published.Properties[name], options, property)
+		copyPublished(published.Properties[name], field, property)
 		markEncoding(field.Type, options, property)
 		properties[name] = property
 	}
 }
 
-// copyPublished takes over list types and the defaults that were declared. A default on a field without omitempty is
-// only the encoder's zero value, not a declared one.
-func copyPublished(published spec.Schema, options string, property schema) {
+// copyPublished takes over list types and the defaults that were declared. The zero value as the default of a field
+// without omitempty is only what the encoder writes, unless the field is a pointer: its zero value is null.
+func copyPublished(published spec.Schema, field reflect.StructField, property schema) {
 	copyExtensions(published.Extensions, property)
-	declared := published.Default != nil && !isEmptyObject(published.Default) &&
-		(strings.Contains(options, "omitempty") || !reflect.ValueOf(published.Default).IsZero())
-	if declared {
+	declared := strings.Contains(field.Tag.Get("json"), ",omitempty") || field.Type.Kind() == reflect.Pointer
+	if published.Default == nil || isEmptyObject(published.Default) {
+		return
+	}
+	if declared || !reflect.ValueOf(published.Default).IsZero() {
 		property["x-default"] = published.Default
 	}
 }

@@ -11,6 +11,8 @@ use crds::{
         AGENT_PROVISIONING_CHECK,
         conditions::{ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED, REFUSED},
     },
+    pod::PodTemplate,
+    template_defaults::same_template,
     v1beta2::{PodSet, Workload, WorkloadSpec},
 };
 use dispatch::{
@@ -381,7 +383,7 @@ fn has_stale_priority(
 /// priority and a smaller size are written to the clone.
 pub(super) fn same_spec(clone: &Workload, expected: &WorkloadSpec) -> bool {
     let active = |spec: &WorkloadSpec| spec.active.unwrap_or(true);
-    let same_pods = clone.spec.pod_sets == expected.pod_sets
+    let same_pods = same_pod_sets(&clone.spec.pod_sets, &expected.pod_sets)
         || shrunk_pod_sets(clone, &expected.pod_sets).is_some();
     let clone = &clone.spec;
     same_pods
@@ -390,12 +392,22 @@ pub(super) fn same_spec(clone: &Workload, expected: &WorkloadSpec) -> bool {
         && active(clone) == active(expected)
 }
 
+/// Whether two lists of pod sets are equal. A worker whose schema is of another version may have other defaults in templates.
+fn same_pod_sets(clone: &[PodSet], hub: &[PodSet]) -> bool {
+    let same = |clone: &PodSet, hub: &PodSet| {
+        let others = |set: &PodSet| PodSet { template: PodTemplate::default(), ..set.clone() };
+        others(clone) == others(hub) && same_template(&clone.template, &hub.template)
+    };
+    clone == hub
+        || (clone.len() == hub.len() && clone.iter().zip(hub).all(|(clone, hub)| same(clone, hub)))
+}
+
 /// Whether a clone asks for the pods of the hub's Workload. Their number may differ only after a partial admission: for another
 /// number of indexes the work is another one.
 fn same_pods(clone: &[PodSet], hub: &[PodSet]) -> bool {
     let same = |clone: &PodSet, hub: &PodSet| {
         let same_count = clone.count == hub.count || hub.min_count.is_some();
-        clone.name == hub.name && clone.template == hub.template && same_count
+        clone.name == hub.name && same_template(&clone.template, &hub.template) && same_count
     };
     clone.len() == hub.len() && clone.iter().zip(hub).all(|(clone, hub)| same(clone, hub))
 }
@@ -475,4 +487,29 @@ pub(crate) fn multikueue_check(record: &TrackedWorkload, scheduler: &Scheduler) 
     let admission = record.object().status.admission.as_ref();
     let admission = admission.filter(|_| record.phase().holds_quota())?;
     scheduler.multikueue_check(&admission.cluster_queue).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn workload(action: &serde_json::Value) -> Workload {
+        let container = json!({"name": "c", "livenessProbe": {"grpc": action}});
+        let template = json!({"spec": {"containers": [container]}});
+        let pod_sets = json!([{"name": "main", "count": 1, "template": template}]);
+        let workload = json!({"metadata": {"name": "w"}, "spec": {"podSets": pod_sets}});
+        serde_json::from_value(workload).expect("a Workload decodes")
+    }
+
+    #[test]
+    fn a_clone_without_the_defaults_of_the_hub_asks_for_the_same() {
+        let clone = workload(&json!({"port": 80}));
+        for (service, same) in [("", true), ("s", false)] {
+            let hub = workload(&json!({"port": 80, "service": service})).spec;
+            assert_eq!(same_spec(&clone, &hub), same, "{service}");
+            assert_eq!(same_pods(&clone.spec.pod_sets, &hub.pod_sets), same, "{service}");
+        }
+    }
 }
