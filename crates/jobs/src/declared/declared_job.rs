@@ -305,10 +305,19 @@ impl GenericJob for DeclaredJob {
             let former = spark.former_pod_sets(&self.object)?;
             return Some(former.iter().map(|set| pod_set(set, gates)).collect());
         }
-        self.resolved.pod_sets.iter().find(|set| set.written.is_some())?;
+        let had_other_head = self.ray().is_some_and(|ray| ray.is_submitted_by_head(&self.object));
+        let has_written = self.resolved.pod_sets.iter().any(|set| set.written.is_some());
+        if !had_other_head && !has_written {
+            return None;
+        }
         let mut sets = self.pod_sets(gates);
-        for (set, declared) in sets.iter_mut().zip(&self.resolved.pod_sets) {
-            set.count = Some(declared.written_count());
+        if had_other_head {
+            RaySpec::restore_former_head(&mut sets);
+        }
+        if has_written {
+            for (set, declared) in sets.iter_mut().zip(&self.resolved.pod_sets) {
+                set.count = Some(declared.written_count());
+            }
         }
         Some(sets)
     }

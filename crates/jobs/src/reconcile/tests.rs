@@ -3,6 +3,7 @@
 mod contradictions;
 mod deleted_pods;
 mod former_memory;
+mod former_submitter;
 mod left_alone;
 mod reordered_groups;
 mod slices;

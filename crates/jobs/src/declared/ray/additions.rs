@@ -31,12 +31,23 @@ impl RaySpec {
         if is_fault_tolerant(metadata, cluster) {
             hold_room_for_redis(head);
         }
-        let image = head_image(head);
         if cluster[AUTOSCALING] == true {
             head.containers.push(autoscaler(cluster));
         }
-        if self.submission_mode(object) == Some("SidecarMode") {
-            head.containers.push(submitter::container(image.as_ref()));
+        if self.is_submitted_by_head(object) {
+            // The image has no part in the quota. Upstream's Workloads have none here, and a clone with one would not match there.
+            head.containers.push(submitter::container(None));
+        }
+    }
+
+    /// Gives the head of a RayJob that it submits the form of a former version, in which the submitter had the image of the head.
+    pub(in crate::declared) fn restore_former_head(sets: &mut [PodSet]) {
+        let head = sets.iter_mut().find(|set| set.name == HEAD);
+        let Some(head) = head.and_then(|set| set.template.spec.as_mut()) else { return };
+        let image = head_image(head);
+        // The submitter is the container that was added last.
+        if let Some(submitter) = head.containers.last_mut() {
+            *submitter = submitter::container(image.as_ref());
         }
     }
 }

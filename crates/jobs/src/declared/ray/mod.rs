@@ -73,4 +73,9 @@ impl RaySpec {
             spec["submissionMode"].as_str().filter(|mode| !mode.is_empty()).unwrap_or("K8sJobMode"),
         )
     }
+
+    /// Whether a container of the head submits the RayJob.
+    pub(super) fn is_submitted_by_head(&self, object: &Value) -> bool {
+        self.submission_mode(object) == Some("SidecarMode")
+    }
 }

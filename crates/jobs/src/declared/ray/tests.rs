@@ -173,7 +173,7 @@ fn the_submitter_is_a_pod_or_a_container_of_the_head() {
         (names.join(" "), head_containers(&job)[1].clone())
     };
     let container = json!({
-        "name": "ray-job-submitter", "image": "i",
+        "name": "ray-job-submitter",
         "resources": {
             "limits": { "cpu": "1", "memory": "1Gi" }, "requests": { "cpu": "500m", "memory": "200Mi" },
         },
