@@ -108,11 +108,11 @@ pub fn reconcile(context: GroupContext<'_>) -> Steps {
     }
     let is_held = |pod: &Pod| context.is_held(pod, workload);
     let members = members::assign(context.pods, &workload.spec.pod_sets, &is_held);
-    // The Workload of a serving group follows its owner, which has the time limit.
-    let serves = status::is_serving(context.pods);
+    // The Workload of a serving group follows its owner, which has the time limit. A prebuilt one has its own, as upstream.
+    let has_own_limit = status::is_serving(context.pods) || context.is_prebuilt();
     let limit = workload.spec.maximum_execution_time_seconds;
     let fits_none = members.kept.is_empty() && members.replaced.is_empty();
-    if fits_none || (!serves && limit != context.max_exec_time()) {
+    if fits_none || (!has_own_limit && limit != context.max_exec_time()) {
         return replace_workload(workload, context);
     }
     recompose(workload, &members, context)
@@ -259,7 +259,9 @@ fn name_conflict(context: GroupContext<'_>) -> Steps {
 fn replace_workload(workload: &Workload, context: GroupContext<'_>) -> Steps {
     let stops = stop_running(context.pods, Some(workload), StopReason::NoMatchingWorkload, context);
     if context.is_prebuilt() {
-        return std::iter::once(out_of_sync(workload)).chain(stops).collect();
+        // The Workload is the group's before it is compared with its members.
+        let owned = add_owners(workload, context.pods);
+        return owned.into_iter().chain([out_of_sync(workload)]).chain(stops).collect();
     }
     // Quota is held until the last of them is gone.
     if context.pods.iter().any(|pod| pod.runs()) || context.is_active() {
@@ -321,7 +323,10 @@ fn release_members(workload: &Workload, context: GroupContext<'_>) -> Steps {
         pods.into_iter().enumerate().partition(|(index, pod)| *index >= n_needed && pod.is_gated());
     let [late, others] = [late, others].map(|all| all.into_iter().map(|(_, pod)| pod).collect());
     let (late, others): (Vec<&Pod>, Vec<&Pod>) = (late, others);
-    let mut steps = finalize(&others, context);
+    // A member that comes after the end of a prebuilt Workload owns it as well.
+    let owned = add_owners(workload, &others).filter(|_| context.is_prebuilt());
+    let mut steps: Steps = owned.into_iter().collect();
+    steps.extend(finalize(&others, context));
     steps.extend(remove_excess(&late, context));
     steps.extend(remove_finalizer(workload));
     steps
@@ -340,7 +345,7 @@ fn delete_members(workload: &Workload, context: GroupContext<'_>) -> Steps {
 }
 
 fn with_workload(workload: &Workload, members: &Members<'_>, context: GroupContext<'_>) -> Steps {
-    let mut steps: Steps = add_owners(workload, members).into_iter().collect();
+    let mut steps: Steps = add_owners(workload, &members.kept).into_iter().collect();
     let is_owned = steps.is_empty();
     steps.extend(remove_excess(&members.excess, context));
     // Garbage collection deletes a Workload whose owners are all gone: replacements own it before the members that they replace go.
@@ -384,12 +389,12 @@ fn followed(workload: &Workload, context: GroupContext<'_>) -> Steps {
 }
 
 /// Members that do not own the Workload yet.
-fn add_owners(workload: &Workload, members: &Members<'_>) -> Option<ReconcileStep<Pod>> {
+fn add_owners(workload: &Workload, members: &[&Pod]) -> Option<ReconcileStep<Pod>> {
     let owners = workload.metadata.owner_references.as_deref().unwrap_or_default();
     // A set: a group has thousands of members, and each of them is an owner.
     let owners: HashSet<&str> = owners.iter().map(|one| one.uid.as_str()).collect();
     let owns = |pod: &Pod| pod.metadata.uid.as_deref().is_some_and(|uid| owners.contains(uid));
-    let missing: Vec<&Pod> = members.kept.iter().copied().filter(|pod| !owns(pod)).collect();
+    let missing: Vec<&Pod> = members.iter().copied().filter(|pod| !owns(pod)).collect();
     let references = owner_references(&missing);
     (!references.is_empty()).then(|| WorkloadStep::AddOwners(references).of(workload))
 }

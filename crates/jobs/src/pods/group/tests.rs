@@ -46,6 +46,14 @@ fn gated(name: &str) -> Pod {
     member(name, &json!({}))
 }
 
+/// A member that names a prebuilt Workload.
+fn prebuilt(name: &str, more: &Value) -> Pod {
+    let prebuilt = json!({ "kueue.x-k8s.io/prebuilt-workload-name": "team" });
+    let mut pod = json!({ "metadata": { "annotations": prebuilt } });
+    merge(&mut pod, more);
+    member(name, &pod)
+}
+
 fn in_phase(name: &str, phase: &str) -> Pod {
     let spec = json!({ "schedulingGates": [], "nodeName": "n" });
     let ready = json!([{ "type": "Ready", "status": "True" }]);
@@ -264,10 +272,7 @@ fn a_member_with_a_write_in_flight_gets_no_further_step() {
 
 #[test]
 fn members_with_a_prebuilt_workload_start_as_they_come() {
-    let name = json!({ "metadata": { "annotations": {
-        "kueue.x-k8s.io/prebuilt-workload-name": "team",
-    } } });
-    let (a, b) = (member("a", &name), member("b", &name));
+    let (a, b) = (prebuilt("a", &json!({})), prebuilt("b", &json!({})));
     let admitted = workload(&[&a, &b], &["QuotaReserved", "Admitted"]);
     assert_eq!(steps(&[&a], Some(&admitted), &[]), ["start a"]);
     let mut plain = admitted.clone();
@@ -281,6 +286,40 @@ fn members_with_a_prebuilt_workload_start_as_they_come() {
         steps.last().map(String::as_str),
         Some("Workload { name: \"team\", write: RemoveFinalizer }")
     );
+}
+
+#[test]
+fn a_prebuilt_workload_has_its_own_time_limit() {
+    let (a, b) = (prebuilt("a", &json!({})), prebuilt("b", &json!({})));
+    let mut limited = workload(&[&a, &b], &["QuotaReserved", "Admitted"]);
+    limited.spec.maximum_execution_time_seconds = Some(60);
+    assert_eq!(steps(&[&a, &b], Some(&limited), &[]), ["start a", "start b"]);
+    let (a, b) = (gated("a"), gated("b"));
+    let steps = steps(&[&a, &b], Some(&limited), &[]);
+    assert!(steps[0].contains("Delete"), "a composed one follows its members: {steps:?}");
+}
+
+#[test]
+fn members_own_a_prebuilt_workload_before_it_is_out_of_sync() {
+    let other = json!({ "metadata": { "annotations": { "kueue.x-k8s.io/role-hash": "other" } } });
+    let (a, b) = (prebuilt("a", &other), prebuilt("b", &other));
+    let made = |conditions: &[&str], owners: Option<&[&Pod]>| {
+        let mut made =
+            workload(&[&prebuilt("x", &json!({})), &prebuilt("y", &json!({}))], conditions);
+        made.metadata.owner_references = owners.map(owner_references);
+        made.metadata.finalizers = None;
+        made
+    };
+    let admitted = made(&["QuotaReserved", "Admitted"], None);
+    assert_eq!(steps(&[&a], Some(&admitted), &[]), ["own a", "finish OutOfSync"]);
+    let finished = made(&["Finished"], Some(&[&a]));
+    assert_eq!(
+        steps(&[&a, &b], Some(&finished), &[]),
+        ["own b", "finalize a", "finalize b"],
+        "so does one that comes later"
+    );
+    let owned = made(&["Finished"], Some(&[&a, &b]));
+    assert_eq!(steps(&[&a, &b], Some(&owned), &[]), ["finalize a", "finalize b"]);
 }
 
 #[test]
