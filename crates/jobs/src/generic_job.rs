@@ -122,16 +122,20 @@ pub trait GenericJob: Clone {
     /// The metadata.
     fn metadata_mut(&mut self) -> &mut ObjectMeta;
 
-    /// Whether an admitted job is to be started although it still has what an earlier start added: it is suspended, without active
-    /// pods, and the next start replaces the additions.
-    fn may_restart(&self) -> bool {
+    /// Whether the job is suspended and still has what an earlier start added, which the next start replaces.
+    fn keeps_additions(&self) -> bool {
         false
     }
 
-    /// What the next write of a start leaves: the started job, or what has to be stored before the job may start.
-    #[must_use]
-    fn next_start_write(&self, started: Self) -> Self {
-        started
+    /// Whether such a job has no active pods: its operator accepts other additions.
+    fn may_restart(&self) -> bool {
+        self.keeps_additions() && !self.is_active()
+    }
+
+    /// What the next write of a start leaves: the started job, or what has to be stored before the job may start. `None` if the operator
+    /// accepts neither before the pods have ended.
+    fn next_start_write(&self, started: Self) -> Option<Self> {
+        Some(started)
     }
 
     /// Whether the counts of the status are the highest of all copies on workers, because the API server takes none back. After a move

@@ -331,16 +331,16 @@ impl GenericJob for JobObject {
         }
     }
 
-    fn may_restart(&self) -> bool {
-        of_kind!(self, job => job.may_restart())
+    fn keeps_additions(&self) -> bool {
+        of_kind!(self, job => job.keeps_additions())
     }
 
-    fn next_start_write(&self, started: Self) -> Self {
+    fn next_start_write(&self, started: Self) -> Option<Self> {
         match (self, started) {
             (Self::Declared(job), Self::Declared(started)) => {
-                Self::Declared(job.next_start_write(started))
+                job.next_start_write(started).map(Self::Declared)
             }
-            (_, started) => started,
+            (_, started) => Some(started),
         }
     }
 

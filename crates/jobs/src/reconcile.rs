@@ -242,7 +242,7 @@ fn with_workload<J: GenericJob + Clone>(
     steps.extend(update_reclaimable_pods(job, workload, context.gates));
     if workload.is_evicted() {
         steps.extend(stop_or_release(job, workload, context));
-    } else if job.is_suspended() || (workload.is_admitted() && job.may_restart()) {
+    } else if job.is_suspended() || (workload.is_admitted() && job.keeps_additions()) {
         steps.extend(start_or_move_to_queue(job, workload, context));
     } else if !workload.is_admitted() {
         // Reserved quota alone lets no job run (docs/reference/kueue.md §7.3 row 8).
@@ -314,7 +314,7 @@ fn start<J: GenericJob + Clone>(
     let mut started = job.clone();
     match started.run_with_pod_sets_info(&infos, context.gates) {
         Ok(()) => {
-            let next = job.next_start_write(started);
+            let next = job.next_start_write(started)?;
             Some(ReconcileStep::Job(JobStep::Start(Box::new(next))))
         }
         Err(error) => failed(error.to_string()),

@@ -222,19 +222,21 @@ impl GenericJob for DeclaredJob {
     }
 
     /// Only a TrainJob keeps additions while it is suspended.
-    fn may_restart(&self) -> bool {
-        self.spec_suspended() && self.is_stopping() && !self.is_active()
+    fn keeps_additions(&self) -> bool {
+        self.spec_suspended() && self.is_stopping()
     }
 
-    fn next_start_write(&self, started: Self) -> Self {
+    fn next_start_write(&self, started: Self) -> Option<Self> {
         let Some(training) = self.training() else {
-            return started;
+            return Some(started);
         };
         // Some versions of the operator refuse a change of patches that comes with the switch.
         if !training.same_additions((&self.object, &started.object), &started.resolved.pod_sets) {
-            return started.suspended();
+            // All of them refuse it while pods are active.
+            let waits = self.keeps_additions() && self.is_active();
+            return (!waits).then(|| started.suspended());
         }
-        self.unsuspended()
+        Some(self.unsuspended())
     }
 
     fn needed_objects(&self) -> Vec<NeededObject> {
