@@ -224,7 +224,7 @@ impl JobObject {
         }
     }
 
-    /// Why a new job is refused without an object that was not found; `None` if it is not.
+    /// Why a new job is refused for the objects that it names, one of which was not found; `None` if it is not.
     #[must_use]
     pub fn refusal_without(&self, found: &FoundObjects) -> Option<String> {
         match self {

@@ -70,9 +70,11 @@ impl DeclaredJob {
             read.unwrap_or_else(|error| ResolvedPodSets::without(Unresolved::Contradiction(error)));
     }
 
-    /// Why a new job is refused: it names an object that is required and was not found.
+    /// Why a new job is refused: it names an object of an unknown kind, or one that is required and was not found.
     pub(crate) fn refusal_without(&self, found: &FoundObjects) -> Option<String> {
-        lookups::refusal_without(self.parts(), found)
+        let reference = self.fields().and_then(|fields| fields.reference.as_ref());
+        let unknown = reference.and_then(|reference| reference.refusal(&self.object));
+        unknown.or_else(|| lookups::refusal_without(self.parts(), found))
     }
 
     /// The groups that copies resize; `None` if the kind has none.

@@ -4,8 +4,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    defaults::DefaultField, pod_sets::PodSetRule, probe::Probe, ray::RaySpec, spark::SparkSpec,
-    training::TrainingSpec,
+    defaults::DefaultField, kind_reference::KindReference, pod_sets::PodSetRule, probe::Probe,
+    ray::RaySpec, spark::SparkSpec, training::TrainingSpec,
 };
 use crate::{group_sizes::ResizedGroups, pointer::Pointer};
 
@@ -42,6 +42,9 @@ pub struct JobFields {
     /// What the webhook checks.
     #[serde(default)]
     pub checks: DeclaredChecks,
+    /// An object of one of some kinds that jobs name.
+    #[serde(default)]
+    pub reference: Option<KindReference>,
     /// Results of a job. The first that applies counts; without any the job never finishes.
     #[serde(default)]
     pub outcomes: Vec<Outcome>,
@@ -317,9 +320,10 @@ impl JobFields {
                 names.push(name);
             }
         }
-        let several = self.defaults.iter().map(|one| &one.at).find(|at| !at.is_single());
-        if let Some(pointer) = several {
-            return Err(FieldsError::Several { field: "defaults.at", pointer: pointer.clone() });
+        let single = self.defaults.iter().map(|one| ("defaults.at", &one.at));
+        let mut single = single.chain(self.reference.iter().map(|one| ("reference.at", &one.at)));
+        if let Some((field, pointer)) = single.find(|(_, at)| !at.is_single()) {
+            return Err(FieldsError::Several { field, pointer: pointer.clone() });
         }
         self.remote.check()?;
         // Quota is released when no pod is active: only the status changes while a job ends.

@@ -9,6 +9,7 @@
 //! | `pod_sets`, `declared_pod_set` | pod sets, their templates and counts |
 //! | `count`, `probe` | numbers and answers that are read from an object |
 //! | `lookups` | pod sets with templates in other objects |
+//! | `kind_reference` | [`KindReference`]: kinds that the operator knows of an object which jobs name |
 //! | `components` | pod sets of wrapped objects |
 //! | `training` | [`TrainingSpec`]: a job whose operator renders a runtime |
 //! | `spark` | [`SparkSpec`]: a driver and executors, whose pods stand in fields |
@@ -34,6 +35,7 @@ mod defaults;
 mod elastic;
 mod fields;
 mod grouped_pods;
+mod kind_reference;
 mod live_cluster;
 mod lookups;
 mod marked_pods;
@@ -57,6 +59,7 @@ pub use self::{
         DeclaredChecks, FieldsError, GroupedPods, JobFields, MarkedPods, Outcome, PlacedBy,
         Reclaimable, RemoteFields,
     },
+    kind_reference::KindReference,
     pod_sets::{PodSetName, PodSetRule, TemplateSource},
     probe::Probe,
     ray::RaySpec,

@@ -226,6 +226,43 @@ fn a_new_job_is_refused_without_its_runtime_and_a_running_one_stays() {
 }
 
 #[test]
+fn a_new_job_is_refused_with_a_runtime_of_an_unknown_kind() {
+    let refusal = |reference: Value| {
+        let mut reference = reference;
+        reference["name"] = json!("r");
+        let job = job(&json!({ "runtimeRef": reference }));
+        let refusal = job.refusal_without(&FoundObjects::default());
+        (job.needed_objects().len(), refusal.unwrap_or_default())
+    };
+    let group = "trainer.kubeflow.org";
+    for (reference, kind) in [
+        (json!({ "kind": "Foo" }), "Foo.trainer.kubeflow.org"),
+        (json!({ "kind": "Foo", "apiGroup": group }), "Foo.trainer.kubeflow.org"),
+        (json!({ "kind": "", "apiGroup": group }), ".trainer.kubeflow.org"),
+    ] {
+        let refused = format!("unsupported runtime: {kind}");
+        assert_eq!(refusal(reference.clone()).1, refused, "{reference}");
+    }
+    assert_eq!(refusal(json!({ "kind": "Foo" })).0, 0, "nothing is read");
+    for (group, kind) in
+        [("example.com", "ClusterTrainingRuntime.example.com"), ("", "ClusterTrainingRuntime")]
+    {
+        let kinds = [
+            json!({ "apiGroup": group, "kind": "ClusterTrainingRuntime" }),
+            json!({ "apiGroup": group }),
+        ];
+        for reference in kinds {
+            assert_eq!(refusal(reference).1, format!("unsupported runtime: {kind}"));
+        }
+    }
+    for kind in ["ClusterTrainingRuntime", "TrainingRuntime"] {
+        let known = json!({ "kind": kind, "apiGroup": group });
+        assert_eq!(refusal(known), (1, "runtime 'r' not found".to_owned()));
+    }
+    assert_eq!(refusal(json!({})), (1, "runtime 'r' not found".to_owned()));
+}
+
+#[test]
 fn a_job_that_was_withdrawn_counts_nothing_as_ready() {
     let mut object = job(&json!({ "runtimeRef": { "name": "r" } })).to_create();
     let node = json!({ "name": "node", "active": 1, "ready": 1, "failed": 1 });
