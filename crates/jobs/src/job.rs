@@ -338,6 +338,11 @@ impl GenericJob for Job {
             .collect()
     }
 
+    /// A Job has one pod set.
+    fn checks_pod_set_groups(&self) -> bool {
+        false
+    }
+
     fn validate_create(&self, gates: JobGates) -> Errors {
         validate::create(self, gates)
     }

@@ -49,6 +49,9 @@ pub fn update<J: GenericJob>(new: &J, old: &J, default_queue: bool, gates: JobGa
     }
     let mut errors = if new.checks_syntax_of_updates() { check_syntax(new, gates) } else { vec![] };
     errors.extend(check_common(new, gates));
+    // A former version accepted such a group: what has it is still started and stopped.
+    let accepted = group_of_only_template(old, gates);
+    errors.retain(|error| !accepted.contains(error));
     errors.extend(pod_index_offset::check_changed(new, old, gates));
     errors.extend(queue_name::check_change(new, old, default_queue));
     errors.extend(check_prebuilt_change(new, old, gates));
@@ -113,6 +116,13 @@ fn check_topology<J: GenericJob>(job: &J, gates: JobGates) -> Errors {
         errors.extend(topology::check_groups(&templates));
     }
     errors
+}
+
+/// Errors of the groups of a job with one template.
+fn group_of_only_template<J: GenericJob>(job: &J, gates: JobGates) -> Errors {
+    let checks = gates.topology && job.checks_topology() && job.checks_pod_set_groups();
+    let templates = job.templates();
+    if checks && templates.len() == 1 { topology::check_groups(&templates) } else { vec![] }
 }
 
 fn annotations<J: GenericJob>(job: &J) -> BTreeMap<String, String> {

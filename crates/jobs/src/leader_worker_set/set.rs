@@ -331,6 +331,11 @@ impl GenericJob for LeaderWorkerSet {
         Vec::new()
     }
 
+    /// Without a leader there is one pod set.
+    fn checks_pod_set_groups(&self) -> bool {
+        self.has_leader_template()
+    }
+
     fn validate_create(&self, _: JobGates) -> Errors {
         validate::create(self)
     }

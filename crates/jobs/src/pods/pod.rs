@@ -493,6 +493,11 @@ impl GenericJob for Pod {
         false
     }
 
+    /// A pod has one pod set.
+    fn checks_pod_set_groups(&self) -> bool {
+        false
+    }
+
     fn validate_create(&self, gates: JobGates) -> Errors {
         validate::create(self, gates)
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::{AnnotatedTemplate, create, topology, update};
-use crate::{Job, JobGates};
+use crate::{Job, JobGates, Kinds};
 
 fn job(labels: &Value, annotations: &Value, spec: &Value) -> Job {
     let metadata = json!({ "name": "train", "labels": labels, "annotations": annotations });
@@ -108,6 +108,43 @@ fn a_pod_set_group_has_two_pod_sets_of_one_topology_and_one_single_pod() {
     let differing = group_errors(&[("g", "rack", 1), ("g", "host", 4)]);
     assert_eq!(differing.len(), 2, "one for each of them");
     assert_eq!(group_errors(&[("g", "rack", 1), ("g", "rack", 1), ("g", "rack", 1)]).len(), 3);
+}
+
+#[test]
+fn a_group_of_the_only_pod_set_is_refused_unless_its_kind_has_no_groups() {
+    let annotations = json!({
+        "kueue.x-k8s.io/podset-group-name": "g", "kueue.x-k8s.io/podset-required-topology": "rack",
+    });
+    let pod = json!({ "containers": [{ "name": "c" }] });
+    let template = json!({ "metadata": { "annotations": annotations }, "spec": pod });
+    let replicated = json!({ "name": "r", "template": { "spec": { "template": template } } });
+    let head = json!({ "headGroupSpec": { "template": template } });
+    let launcher = json!({ "Launcher": { "template": template } });
+    let set = json!({ "workerTemplate": template, "size": 2 });
+    let metadata = json!({ "name": "j", "annotations": annotations });
+    let refused = |kind: (&str, &str), spec: Value| {
+        let kind = Kinds::built_in().find(kind.0, kind.1).expect("a built-in kind");
+        let job = kind.decode(json!({ "metadata": metadata, "spec": spec })).expect("it decodes");
+        let errors = texts(&create(&job, JobGates::default()));
+        assert_eq!(update(&job, &job, false, JobGates::default()), [], "one of a former version");
+        let one = "can only define groups of exactly 2 pod sets, got: 1 pod set(s)";
+        errors.iter().filter(|error| error.ends_with(one)).count()
+    };
+    for (kind, spec) in [
+        (("jobset.x-k8s.io/v1alpha2", "JobSet"), json!({ "replicatedJobs": [replicated] })),
+        (("kubeflow.org/v2beta1", "MPIJob"), json!({ "mpiReplicaSpecs": launcher })),
+        (("ray.io/v1", "RayCluster"), head),
+    ] {
+        assert_eq!(refused(kind, spec), 1, "{kind:?}");
+    }
+    let set = json!({ "leaderWorkerTemplate": set });
+    for (kind, spec) in [
+        (("batch/v1", "Job"), json!({ "template": template })),
+        (("v1", "Pod"), pod),
+        (("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet"), set),
+    ] {
+        assert_eq!(refused(kind, spec), 0, "{kind:?}");
+    }
 }
 
 #[test]
@@ -235,7 +272,7 @@ fn a_slice_size_has_32_bits() {
 
 #[test]
 fn the_copy_of_a_dispatched_job_may_name_its_clone() {
-    let kind = crate::Kinds::built_in().find("kubeflow.org/v1", "JAXJob").expect("a built-in kind");
+    let kind = Kinds::built_in().find("kubeflow.org/v1", "JAXJob").expect("a built-in kind");
     let refusals = |labels: &Value| {
         let prebuilt = json!({ "kueue.x-k8s.io/prebuilt-workload-name": "w" });
         let metadata = json!({ "name": "j", "labels": labels, "annotations": prebuilt });

@@ -93,12 +93,9 @@ fn level<'a>(template: &'a AnnotatedTemplate<'_>) -> Option<(&'static str, &'a s
         .find_map(|key| template.get(key).map(|level| (key, level)))
 }
 
-/// A pod set group has two templates with the same level, one of them with a single pod. A job with one template has
-/// no groups, and a template without a level is in none. Groups are in the order of their first templates.
+/// A pod set group has two templates with the same level, one of them with a single pod. A template without a level is in none. Groups
+/// are in the order of their first templates.
 pub(crate) fn check_groups(templates: &[AnnotatedTemplate<'_>]) -> Errors {
-    if templates.len() < 2 {
-        return vec![];
-    }
     let mut groups: Vec<(&str, Vec<&AnnotatedTemplate<'_>>)> = Vec::new();
     for template in templates.iter().filter(|template| level(template).is_some()) {
         let Some(name) = template.get(POD_SET_GROUP_NAME) else { continue };
