@@ -32,9 +32,12 @@ pub(super) fn update(job: &Job, old: &Job, gates: JobGates) -> Errors {
     if minimum(job) != minimum(old) {
         errors.extend(check_min_parallelism(job));
     }
-    // A running job is compared with its Workload when its counts change.
-    let sync = |job: &Job| job.annotation(JOB_COMPLETIONS_EQUAL_PARALLELISM).map(str::to_owned);
-    if job.spec_suspended() || sync(job) != sync(old) {
+    // One that runs with unequal counts, since no webhook saw it, can still be stopped.
+    let synced = |job: &Job| {
+        let sync = job.annotation(JOB_COMPLETIONS_EQUAL_PARALLELISM).map(str::to_owned);
+        (sync, job.is_indexed(), job.parallelism(), job.spec.completions)
+    };
+    if job.spec_suspended() || synced(job) != synced(old) {
         errors.extend(check_sync(job));
     }
     // Partial admission writes the admitted count into parallelism (docs/reference/kueue.md §7.8),

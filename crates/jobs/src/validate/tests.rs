@@ -204,22 +204,27 @@ fn layers_of_slices_without_their_gate_are_refused_once() {
 }
 
 #[test]
-fn the_counts_of_a_synced_job_change_together_while_it_is_suspended() {
+fn the_counts_of_a_synced_job_change_together() {
     let annotations = json!({ "kueue.x-k8s.io/job-completions-equal-parallelism": "true" });
-    let n_errors = |parallelism: i32, completions: i32, suspend: bool| {
-        let spec = |parallelism: i32, completions: i32| {
-            json!({
-                "completionMode": "Indexed", "parallelism": parallelism,
-                "completions": completions, "suspend": suspend,
-            })
-        };
-        let old = job(&json!({}), &annotations, &spec(3, 3));
-        let new = job(&json!({}), &annotations, &spec(parallelism, completions));
-        update(&new, &old, false, JobGates::default()).len()
+    let synced = |parallelism: i32, completions: i32, suspend: bool| {
+        let spec = json!({
+            "completionMode": "Indexed", "parallelism": parallelism, "completions": completions,
+            "suspend": suspend,
+        });
+        job(&json!({}), &annotations, &spec)
     };
-    assert_eq!([n_errors(3, 3, true), n_errors(2, 2, true)], [0, 0]);
-    assert_eq!([n_errors(2, 3, true), n_errors(3, 4, true)], [1, 1]);
-    assert_eq!(n_errors(2, 3, false), 0, "a running job is compared with its Workload");
+    let errors = |new: &Job, old: &Job| texts(&update(new, old, false, JobGates::default()));
+    for suspend in [true, false] {
+        let old = synced(3, 3, suspend);
+        let n_errors = |parallelism, completions| {
+            errors(&synced(parallelism, completions, suspend), &old).len()
+        };
+        assert_eq!([n_errors(3, 3), n_errors(2, 2)], [0, 0], "{suspend}");
+        assert_eq!([n_errors(2, 3), n_errors(3, 4)], [1, 1], "{suspend}");
+    }
+    let mut labelled = synced(2, 3, false);
+    labelled.metadata.labels.get_or_insert_default().insert("a".to_owned(), "b".to_owned());
+    assert_eq!(errors(&labelled, &synced(2, 3, false)), [""; 0], "no count changes");
 }
 
 #[test]
