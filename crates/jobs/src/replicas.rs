@@ -356,6 +356,28 @@ mod tests {
         assert_eq!(counts, [("leader", Some(1)), ("worker", Some(2))]);
     }
 
+    #[test]
+    fn a_replica_of_a_leader_alone_has_a_pod_set_of_no_workers() {
+        let sets = |size: u32| {
+            let template = json!({ "spec": { "containers": [{ "name": "c" }] } });
+            let templates = json!({
+                "size": size, "leaderTemplate": template, "workerTemplate": template,
+            });
+            let object = json!({
+                "metadata": { "name": "d", "namespace": "ns", "uid": "u" },
+                "spec": { "replicas": 1, "leaderWorkerTemplate": templates },
+            });
+            let set = leader_worker_set::kind().decode(object).expect("a set decodes");
+            let sets = workload(&set, 0).spec.pod_sets.into_iter();
+            sets.map(|set| (set.name, set.count)).collect::<Vec<_>>()
+        };
+        let of =
+            |workers| vec![("leader".to_owned(), Some(1)), ("worker".to_owned(), Some(workers))];
+        assert_eq!(sets(2), of(1));
+        assert_eq!(sets(1), of(0));
+        assert_eq!(sets(0), of(0));
+    }
+
     /// A pod template with a topology that cannot be read.
     pub(super) fn unreadable_template() -> Value {
         let annotations = json!({ "kueue.x-k8s.io/podset-unconstrained-topology": "maybe" });

@@ -226,10 +226,10 @@ impl GenericJob for LeaderWorkerSet {
             None => vec![self.pod_set(members::MAIN_ROLE, &self.worker, size, gates)],
             Some(leader) => {
                 let leader = self.pod_set(members::LEADER_ROLE, leader, 1, gates);
-                // A replica of one pod has no workers.
-                let worker = (size > 1)
-                    .then(|| self.pod_set(members::WORKER_ROLE, &self.worker, size - 1, gates));
-                std::iter::once(leader).chain(worker).collect()
+                // Of a replica of one pod it is empty, as upstream's.
+                let n_workers = (size - 1).max(0);
+                let worker = self.pod_set(members::WORKER_ROLE, &self.worker, n_workers, gates);
+                vec![leader, worker]
             }
         }
     }

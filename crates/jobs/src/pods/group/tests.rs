@@ -300,6 +300,30 @@ fn a_prebuilt_workload_has_its_own_time_limit() {
 }
 
 #[test]
+fn a_pod_set_without_pods_lacks_no_member() {
+    let (a, b) = (gated("a"), gated("b"));
+    let mut admitted = workload(&[&a, &b], &["QuotaReserved", "Admitted"]);
+    let empty = |text: Value| -> Value {
+        let mut empty = text;
+        (empty["name"], empty["count"]) = (json!("worker"), json!(0));
+        empty
+    };
+    let set = empty(json!(admitted.spec.pod_sets[0]));
+    admitted.spec.pod_sets.push(serde_json::from_value(set).expect("a pod set decodes"));
+    let admission = admitted.status.admission.as_mut().expect("it has quota");
+    let assignment = empty(json!(admission.pod_set_assignments[0]));
+    let assignment = serde_json::from_value(assignment).expect("an assignment decodes");
+    admission.pod_set_assignments.push(assignment);
+    assert_eq!(steps(&[&a, &b], Some(&admitted), &[]), ["start a", "start b"]);
+    let waits = |pods: &[&Pod]| {
+        waiting_for_replacement(pods, &admitted, RoleComparison::NONE, JobGates::default())
+    };
+    let (a, b) = (in_phase("a", "Running"), in_phase("b", "Running"));
+    assert_eq!(waits(&[&a, &b]), None);
+    assert!(waits(&[&a]).is_some());
+}
+
+#[test]
 fn members_own_a_prebuilt_workload_before_it_is_out_of_sync() {
     let other = json!({ "metadata": { "annotations": { "kueue.x-k8s.io/role-hash": "other" } } });
     let (a, b) = (prebuilt("a", &other), prebuilt("b", &other));
