@@ -47,11 +47,7 @@ pub fn update<J: GenericJob>(new: &J, old: &J, default_queue: bool, gates: JobGa
     if is_left_alone || !new.checks_update_of(old, gates) {
         return vec![];
     }
-    let mut errors = if new.checks_syntax_of_updates() { check_syntax(new, gates) } else { vec![] };
-    errors.extend(check_common(new, gates));
-    // A former version accepted such a group: what has it is still started and stopped.
-    let accepted = group_of_only_template(old, gates);
-    errors.retain(|error| !accepted.contains(error));
+    let mut errors = check_changed(new, old, gates);
     errors.extend(pod_index_offset::check_changed(new, old, gates));
     errors.extend(queue_name::check_change(new, old, default_queue));
     errors.extend(check_prebuilt_change(new, old, gates));
@@ -69,6 +65,20 @@ pub fn update<J: GenericJob>(new: &J, old: &J, default_queue: bool, gates: JobGa
         errors.extend(gated_by::check_update(&annotations(new), &annotations(old)));
     }
     errors.extend(new.validate_update(old, gates));
+    errors
+}
+
+/// Errors of a changed job that a new one may have, too, as far as all kinds share them.
+fn check_changed<J: GenericJob>(new: &J, old: &J, gates: JobGates) -> Errors {
+    // As in a new job; these errors are those of its kind.
+    if new.creation_errors_alone(gates).is_some() {
+        return vec![];
+    }
+    let mut errors = if new.checks_syntax_of_updates() { check_syntax(new, gates) } else { vec![] };
+    errors.extend(check_common(new, gates));
+    // A former version accepted such a group: what has it is still started and stopped.
+    let accepted = group_of_only_template(old, gates);
+    errors.retain(|error| !accepted.contains(error));
     errors
 }
 

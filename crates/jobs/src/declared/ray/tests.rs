@@ -75,6 +75,29 @@ fn a_ray_job_that_selects_a_cluster_or_has_none_has_no_other_errors() {
     );
 }
 
+#[test]
+fn a_changed_ray_job_that_selects_a_cluster_keeps_what_is_immutable_alone() {
+    let errors = |queue: &str, suspend: bool, spec: &Value| -> Vec<String> {
+        let object = |queue: &str| {
+            let labels = json!({ "kueue.x-k8s.io/queue-name": queue });
+            let annotations = json!({ "kueue.x-k8s.io/admission-gated-by": "none" });
+            let metadata = json!({ "name": "j", "labels": labels, "annotations": annotations });
+            let mut spec = spec.clone();
+            spec["suspend"] = json!(suspend);
+            let kind = Kinds::built_in().find("ray.io/v1", "RayJob").expect("a built-in kind");
+            kind.decode(json!({ "metadata": metadata, "spec": spec })).expect("a job decodes")
+        };
+        let errors = validate::update(&object(queue), &object("lq"), false, JobGates::default());
+        errors.iter().map(ToString::to_string).collect()
+    };
+    let selects = json!({ "clusterSelector": { "ray.io/cluster": "c" } });
+    assert_eq!(errors("Not_A_Name", true, &selects), [""; 0]);
+    let [moved] = &errors("other", false, &selects)[..] else { panic!("one error") };
+    assert!(moved.contains("queue-name"), "{moved}");
+    let [none] = &errors("Not_A_Name", true, &json!({}))[..] else { panic!("one error") };
+    assert!(none.starts_with("spec.rayClusterSpec: Required value"), "{none}");
+}
+
 /// Errors about a running object that moves from one queue to another, and has a malformed annotation.
 fn errors_of_a_move(kind: (&str, &str), queues: (&str, &str), gates: JobGates) -> Vec<String> {
     let object = |queue: &str| {
