@@ -10,10 +10,12 @@ use super::{
     jobs::is_of_job,
     profile::settings,
     states::{recorded_state, without_early_copies},
-    world::{Pace, RayWorld, TOKEN, id, set_ready, terminate},
+    world::{Pace, RayWorld, TOKEN, id},
 };
 use crate::{
     normal::normal,
+    operations::{self, selected},
+    pod_status::set_status,
     value_difference::compare,
     verdict::{CaseVerdict, Moment, NO_REST, NOT_THERE, take_recorded},
     wanted::HEALTH,
@@ -88,11 +90,10 @@ fn recorded_requests(step: &Value) -> BTreeSet<String> {
 
 impl RayReplay {
     fn step(&mut self, index: usize, step: &Value) -> Vec<String> {
-        let answers = step["answers"].as_array().cloned().unwrap_or_default();
         self.world.begin();
         let mut watched = false;
         for (at, operation) in step["do"].as_array().into_iter().flatten().enumerate() {
-            if answers.get(at).is_some_and(|answer| !answer.is_null()) {
+            if operations::is_refused(step, at) {
                 continue;
             }
             let target = operation["target"].as_str().unwrap_or_default();
@@ -132,36 +133,26 @@ impl RayReplay {
     }
 
     fn operation(&mut self, operation: &Value, put: &Value) {
-        let mut target = operation["target"].as_str().unwrap_or_default().to_owned();
-        if let Some(kind) = target.strip_suffix('?') {
-            target = self.world.ids(kind).first().cloned().unwrap_or_default();
-        }
+        let target = operations::target(&self.world.objects, operation);
         match operation["op"].as_str().unwrap_or_default() {
-            "create" => {
-                let mut object = operation["object"].clone();
-                let recorded = &put[id(&object)];
-                if object["kind"] == "RayJob" || object["kind"] == "RayService" {
-                    // The stored spec has the defaults of the CRD.
-                    object["spec"] = recorded["spec"].clone();
-                } else if object["kind"] != "RayCluster" && recorded.is_object() {
-                    object = recorded.clone();
-                }
-                let _ = self.world.create(object);
-            }
+            "create" => self.create(&operation["object"], put),
             "patch" => {
-                let patch = text_replaced(&operation["patch"], "$NS", "<ns>");
+                let patch = operations::merge_patch(operation);
                 self.change(&target, |object| json_patch::merge(object, &patch));
             }
             "jsonPatch" => {
-                let patch: json_patch::Patch =
-                    serde_json::from_value(operation["patch"].clone()).expect("a patch");
-                self.change(&target, |object| {
-                    json_patch::patch(object, &patch).expect("the patch applies");
-                });
+                let mut fits = true;
+                self.change(&target, |it| fits = operations::json_patch(it, operation));
+                self.absent.extend((!fits).then(|| format!("part of {target} {NOT_THERE}")));
             }
-            "delete" => self.delete(&target),
+            "delete" => {
+                if operation["propagation"] == "Orphan" {
+                    operations::orphan(&mut self.world.objects, &target);
+                }
+                self.delete(&target);
+            }
             "deletePod" => {
-                for pod in self.selected(operation) {
+                for pod in selected(&self.world.objects, operation) {
                     self.world.delete(&pod);
                 }
             }
@@ -169,16 +160,31 @@ impl RayReplay {
             "workersToDelete" => self.workers_to_delete(operation, &target),
             "dashboard" => self.world.head.set(&operation["set"]),
             "wait" => self.world.run_until(operation["seconds"].as_i64().unwrap_or(0), |_| false),
-            "waitFor" => {
-                let field = operation["field"].as_str().unwrap_or_default().replace('.', "/");
-                let seconds = operation["timeout"].as_i64().unwrap_or(60);
-                self.world.run_until(seconds, |world| {
-                    let object = world.objects.get(&target);
-                    object.and_then(|it| it.pointer(&format!("/{field}"))) == operation.get("value")
-                });
-            }
-            other => unreachable!("unknown operation {other}"),
+            "waitFor" => self.wait_for(operation, &target),
+            // Labels of nodes: the operator of Ray reads none, and no played scheduler does.
+            _ => {}
         }
+    }
+
+    fn create(&mut self, object: &Value, put: &Value) {
+        let mut object = object.clone();
+        let recorded = &put[id(&object)];
+        if object["kind"] == "RayJob" || object["kind"] == "RayService" {
+            // The stored spec has the defaults of the CRD.
+            object["spec"] = recorded["spec"].clone();
+        } else if object["kind"] != "RayCluster" && recorded.is_object() {
+            object = recorded.clone();
+        }
+        let _ = self.world.create(object);
+    }
+
+    fn wait_for(&mut self, operation: &Value, target: &str) {
+        let field = operation["field"].as_str().unwrap_or_default().replace('.', "/");
+        let seconds = operation["timeout"].as_i64().unwrap_or(60);
+        self.world.run_until(seconds, |world| {
+            let object = world.objects.get(target);
+            object.and_then(|it| it.pointer(&format!("/{field}"))) == operation.get("value")
+        });
     }
 
     fn delete(&mut self, target: &str) {
@@ -214,59 +220,11 @@ impl RayReplay {
         }
     }
 
-    fn selected(&self, operation: &Value) -> Vec<String> {
-        let mut pods: Vec<(u64, &String)> = self
-            .world
-            .objects
-            .iter()
-            .filter(|(id, _)| id.starts_with("Pod/"))
-            .filter(|(_, pod)| pod["metadata"]["deletionTimestamp"].is_null())
-            .filter(|(_, pod)| {
-                let wanted = operation["select"].as_object().into_iter().flatten();
-                wanted.into_iter().all(|(key, value)| pod["metadata"]["labels"][key] == *value)
-            })
-            .map(|(id, pod)| {
-                let version = pod["metadata"]["resourceVersion"].as_str().unwrap_or_default();
-                (version.parse().unwrap_or_default(), id)
-            })
-            .collect();
-        pods.sort();
-        let pods = pods.into_iter().map(|(_, id)| id.clone());
-        if operation["all"] == true {
-            return pods.collect();
-        }
-        let index = operation["index"].as_u64().unwrap_or_default();
-        pods.skip(usize::try_from(index).unwrap_or_default()).take(1).collect()
-    }
-
     fn pod_status(&mut self, operation: &Value) {
-        let now = self.world.now.to_string();
-        for id in self.selected(operation) {
-            let pod = self.world.objects.get_mut(&id).expect("a pod");
-            for (name, value) in operation["status"].as_object().into_iter().flatten() {
-                match name.as_str() {
-                    "ready" => {
-                        set_ready(pod, value == true, None);
-                        if value == false {
-                            let conditions = pod["status"]["conditions"].as_array_mut();
-                            for condition in conditions.into_iter().flatten() {
-                                condition["message"] = json!("containers with unready status");
-                            }
-                        }
-                    }
-                    "terminate" => {
-                        let reason = value["reason"].as_str().unwrap_or("Error");
-                        let code = value["exitCode"].as_i64().unwrap_or_default();
-                        terminate(pod, value["container"].as_str(), code, reason);
-                        let statuses = pod["status"]["containerStatuses"].as_array_mut();
-                        for status in statuses.into_iter().flatten() {
-                            if !status["state"]["terminated"].is_null() {
-                                status["state"]["terminated"]["finishedAt"] = json!(now);
-                            }
-                        }
-                    }
-                    _ => pod["status"][name] = value.clone(),
-                }
+        let now = self.world.now;
+        for id in selected(&self.world.objects, operation) {
+            if let Some(pod) = self.world.objects.get_mut(&id) {
+                set_status(pod, &operation["status"], now);
             }
         }
     }
@@ -275,7 +233,8 @@ impl RayReplay {
         let mut names = Vec::new();
         for index in operation["index"].as_array().into_iter().flatten() {
             let select = json!({"ray.io/group": operation["group"]});
-            let ids = self.selected(&json!({"select": select, "index": index}));
+            let operation = json!({"select": select, "index": index});
+            let ids = selected(&self.world.objects, &operation);
             names.extend(ids.iter().map(|id| json!(id.trim_start_matches("Pod/"))));
         }
         names.extend(operation["extra"].as_array().into_iter().flatten().cloned());
@@ -561,8 +520,4 @@ fn key(id: &str, object: &Value, known: bool) -> String {
 /// The random part of a name, which ends it.
 fn random_part(id: &str, begin: &str) -> String {
     id.rfind(begin).map(|at| id[at..].to_owned()).unwrap_or_default()
-}
-
-fn text_replaced(value: &Value, from: &str, to: &str) -> Value {
-    serde_json::from_str(&value.to_string().replace(from, to)).expect("a value")
 }

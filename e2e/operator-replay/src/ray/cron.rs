@@ -1,6 +1,6 @@
 //! What the official operator did with RayCronJobs, second by second.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 use ray::{
@@ -9,6 +9,9 @@ use ray::{
     step::{RayAnswer, RayRefusal, RayStep},
 };
 use serde_json::{Value, json};
+
+use super::profile::settings;
+use crate::operations;
 
 /// Seconds after which a step is over.
 const QUIET: u32 = 8;
@@ -20,10 +23,11 @@ struct CronWorld {
     events: Vec<(String, String)>,
     now: Timestamp,
     due: Option<Timestamp>,
+    settings: OperatorSettings,
 }
 
 impl CronWorld {
-    fn begun_at(second: u32) -> Self {
+    fn begun_at(second: u32, settings: OperatorSettings) -> Self {
         let start: Timestamp = "2026-01-01T12:00:00Z".parse().expect("a time");
         Self {
             cron_job: Value::Null,
@@ -31,21 +35,52 @@ impl CronWorld {
             events: Vec::new(),
             now: start + SignedDuration::from_secs(second.into()),
             due: None,
+            settings,
         }
     }
 
-    /// Does what the recording did. Returns the seconds that it waited.
-    fn take(&mut self, operation: &Value) -> u32 {
+    /// Does what the recording did.
+    ///
+    /// Only operations on the RayCronJob are played. The others concern RayJobs, their pods and Ray heads: none of them runs here, because
+    /// no decision about a RayCronJob depends on them.
+    fn take(&mut self, operation: &Value, stored: &Value) {
+        let target = operation["target"].as_str().unwrap_or_default();
+        let is_own = target.starts_with("RayCronJob/") && !self.cron_job.is_null();
         match operation["op"].as_str().unwrap_or_default() {
-            "create" => self.create(&operation["object"]),
-            "patch" => json_patch::merge(&mut self.cron_job, &operation["patch"]),
-            "delete" => self.cron_job = Value::Null,
-            "wait" => {
-                return u32::try_from(operation["seconds"].as_u64().unwrap_or(0)).unwrap_or(0);
+            "create" if operation["object"]["kind"] == "RayCronJob" => {
+                self.create(&operation["object"]);
             }
-            _ => {}
+            "patch" if is_own => {
+                json_patch::merge(&mut self.cron_job, &operations::merge_patch(operation));
+            }
+            // The spec below is the one that came of it.
+            "jsonPatch" if is_own => {
+                operations::json_patch(&mut self.cron_job, operation);
+            }
+            "delete" if is_own => self.cron_job = Value::Null,
+            "wait" => {
+                let seconds = operation["seconds"].as_u64().unwrap_or_default();
+                (0..seconds).for_each(|_| self.second());
+                return;
+            }
+            "waitFor" => return self.wait_for(operation, is_own),
+            _ => return,
         }
-        0
+        if !self.cron_job.is_null() {
+            self.store(stored);
+        }
+    }
+
+    /// Waits for a field of the RayCronJob. What is waited for in another object is not there.
+    fn wait_for(&mut self, operation: &Value, is_own: bool) {
+        let field = operation["field"].as_str().unwrap_or_default().replace('.', "/");
+        for _ in 0..operation["timeout"].as_u64().unwrap_or(60) {
+            let value = self.cron_job.pointer(&format!("/{field}")).filter(|_| is_own);
+            if value.is_some_and(|value| *value == operation["value"]) {
+                return;
+            }
+            self.second();
+        }
     }
 
     fn create(&mut self, cron_job: &Value) {
@@ -91,7 +126,8 @@ impl CronWorld {
     }
 
     fn second(&mut self) {
-        if self.due.is_some_and(|due| due <= self.now) {
+        // It may have been deleted.
+        if self.due.is_some_and(|due| due <= self.now) && !self.cron_job.is_null() {
             self.due = None;
             self.pass();
         }
@@ -99,7 +135,7 @@ impl CronWorld {
     }
 
     fn pass(&mut self) {
-        let settings = OperatorSettings::default();
+        let settings = self.settings.clone();
         let mut answers = Vec::new();
         loop {
             let steps = cron_job::decide(&self.cron_job, &answers, self.now, &settings);
@@ -166,21 +202,24 @@ fn without_empty(value: &Value) -> Value {
 
 /// Replays a case that began at this second of a minute.
 fn replay(case: &Value, second: u32) -> Vec<String> {
-    let mut world = CronWorld::begun_at(second);
+    let settings = settings(case["profile"].as_str().unwrap_or_default());
+    let mut world = CronWorld::begun_at(second, settings);
     let mut found = Vec::new();
-    let mut n_expected = 0;
+    let mut known = BTreeSet::new();
     for (index, step) in case["steps"].as_array().into_iter().flatten().enumerate() {
-        let operations = step["do"].as_array().into_iter().flatten();
-        let waits: u32 = operations.map(|operation| world.take(operation)).sum();
+        for (at, operation) in step["do"].as_array().into_iter().flatten().enumerate() {
+            if !operations::is_refused(step, at) {
+                world.take(operation, &step["put"]);
+            }
+        }
         if world.cron_job.is_null() {
             continue;
         }
-        world.store(&step["put"]);
-        (0..QUIET + waits).for_each(|_| world.second());
-        let recorded = recorded_jobs(step);
-        n_expected += recorded.len();
-        if world.jobs.len() != n_expected {
-            found.push(format!("step {index}: {n_expected} RayJobs, ours {}", world.jobs.len()));
+        (0..QUIET).for_each(|_| world.second());
+        let recorded = new_jobs(step, &mut known);
+        if world.jobs.len() != known.len() {
+            let (theirs, ours) = (known.len(), world.jobs.len());
+            found.push(format!("step {index}: {theirs} RayJobs, ours {ours}"));
         }
         let missing = world.missing_jobs(&recorded).into_iter().chain(world.missing_events(step));
         found.extend(missing.map(|missing| format!("step {index}: {missing}")));
@@ -188,10 +227,13 @@ fn replay(case: &Value, second: u32) -> Vec<String> {
     found
 }
 
-/// The RayJobs that the official operator made in a step.
-fn recorded_jobs(step: &Value) -> Vec<&Value> {
-    let recorded = step["put"].as_object().into_iter().flatten();
-    recorded.filter(|(id, _)| id.starts_with("RayJob/")).map(|(_, job)| job).collect()
+/// The RayJobs that the official operator made in a step, and that stayed or went. One that changed is not new.
+fn new_jobs<'a>(step: &'a Value, known: &mut BTreeSet<&'a str>) -> Vec<&'a Value> {
+    let recorded = ["put", "passed"].into_iter().flat_map(|part| step[part].as_object());
+    let jobs = recorded.flatten().filter(|(id, job)| {
+        id.starts_with("RayJob/") && !job["metadata"]["ownerReferences"].is_null()
+    });
+    jobs.filter(|(id, _)| known.insert(id)).map(|(_, job)| job).collect()
 }
 
 /// What differs. The second of the minute at which a case began is not recorded, so each is tried.
@@ -236,5 +278,31 @@ mod tests {
             let step = json!({"do": create, "put": {}, "events": [event]});
             assert_eq!(differences(&json!({"steps": [step]})), Vec::<String>::new());
         }
+    }
+
+    #[test]
+    fn an_operation_on_another_object_leaves_the_cron_job() {
+        let cron_job = json!({"kind": "RayCronJob", "metadata": {"name": "cj"}, "spec": {"a": 1}});
+        let mut world = CronWorld::begun_at(0, OperatorSettings::default());
+        for operation in [
+            json!({"op": "create", "object": cron_job}),
+            json!({"op": "patch", "target": "RayJob/cj-1", "patch": {"spec": null}}),
+            json!({"op": "delete", "target": "RayJob/cj-1"}),
+            json!({"op": "waitFor", "target": "RayJob/cj-1", "field": "a", "value": "b", "timeout": 1}),
+        ] {
+            world.take(&operation, &Value::Null);
+        }
+        assert_eq!(world.cron_job["spec"], json!({"a": 1}));
+    }
+
+    #[test]
+    fn a_ray_job_that_changed_is_not_new() {
+        let owners = json!([{"kind": "RayCronJob"}]);
+        let job = json!({"metadata": {"ownerReferences": owners}});
+        let first = json!({"put": {"RayJob/a": job}, "passed": {"RayJob/b": job}});
+        let second = json!({"put": {"RayJob/a": job, "RayJob/own": {}}});
+        let mut known = BTreeSet::new();
+        assert_eq!(new_jobs(&first, &mut known).len(), 2);
+        assert_eq!(new_jobs(&second, &mut known).len(), 0);
     }
 }

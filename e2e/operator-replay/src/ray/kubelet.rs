@@ -3,6 +3,8 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
+use crate::pod_status::{set_ready, terminate};
+
 /// The seconds of an annotation of the recording.
 fn seconds(pod: &Value, annotation: &str) -> Option<i64> {
     let text = pod["metadata"]["annotations"][format!("lab.sluice.dev/{annotation}")].as_str();
@@ -83,29 +85,4 @@ pub(super) fn stop(pod: &mut Value) {
     terminate(pod, None, 143, "Error");
     pod["status"]["phase"] = json!("Failed");
     set_ready(pod, false, Some("PodFailed"));
-}
-
-/// Sets the conditions Ready and ContainersReady.
-pub(crate) fn set_ready(pod: &mut Value, ready: bool, reason: Option<&str>) {
-    let condition = |kind: &str| {
-        if ready {
-            json!({"type": kind, "status": "True"})
-        } else {
-            let reason = reason.unwrap_or("ContainersNotReady");
-            json!({"type": kind, "status": "False", "reason": reason})
-        }
-    };
-    pod["status"]["conditions"] = json!([condition("ContainersReady"), condition("Ready")]);
-}
-
-/// Ends a container, or all of them.
-///
-/// The time at which it ended is set by the replay.
-pub(crate) fn terminate(pod: &mut Value, container: Option<&str>, code: i64, reason: &str) {
-    for status in pod["status"]["containerStatuses"].as_array_mut().into_iter().flatten() {
-        if container.is_none_or(|name| status["name"] == name) {
-            status["ready"] = json!(false);
-            status["state"] = json!({"terminated": {"exitCode": code, "reason": reason}});
-        }
-    }
 }

@@ -19,8 +19,6 @@ use super::{
     states::state_of,
 };
 
-pub(crate) use super::kubelet::{set_ready, terminate};
-
 /// Random parts of names begin with this, so that they can be found again.
 pub(crate) const TOKEN: &str = "zq";
 

@@ -9,7 +9,7 @@ pub(crate) fn settings(profile: &str) -> WrapperSettings {
     if profile == "appwrapper" {
         return WrapperSettings::default();
     }
-    assert_eq!(profile, "appwrapper-config");
+    assert_eq!(profile, "appwrapper-config", "unknown profile {profile}");
     WrapperSettings {
         scheduler_name: Some("my-scheduler".to_owned()),
         default_queue_name: Some("default-queue".to_owned()),

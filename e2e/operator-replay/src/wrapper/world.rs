@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use appwrapper::{
     AllowedComponents, WrapperFacts, decide,
+    names::AUTOPILOT_LABEL,
     settings::WrapperSettings,
     step::{WrapperAnswer, WrapperRefusal, WrapperStep},
 };
@@ -36,6 +37,7 @@ pub(crate) struct WrapperWorld {
     due: Option<Timestamp>,
     is_triggered: bool,
     n_names: usize,
+    n_created: u64,
 }
 
 pub(crate) fn id(object: &Value) -> String {
@@ -61,6 +63,7 @@ impl WrapperWorld {
             due: None,
             is_triggered: false,
             n_names: 0,
+            n_created: 0,
         }
     }
 
@@ -74,6 +77,39 @@ impl WrapperWorld {
         self.is_triggered = true;
     }
 
+    pub(crate) fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    /// Labels a node. Of the labels the operator reads that of Autopilot.
+    pub(crate) fn label_node(&mut self, operation: &Value) {
+        let health = &operation["labels"][AUTOPILOT_LABEL];
+        if !health.is_null() {
+            self.node_labels.insert(self.node(operation), health.clone());
+        }
+    }
+
+    /// Takes labels from one node, or from all.
+    pub(crate) fn unlabel_nodes(&mut self, operation: &Value) {
+        let mut labels = operation["labels"].as_array().into_iter().flatten();
+        if !labels.any(|label| label == AUTOPILOT_LABEL) {
+            return;
+        }
+        if operation["node"].is_null() && operation["ofPod"].is_null() {
+            self.node_labels.clear();
+        } else {
+            self.node_labels.remove(&self.node(operation));
+        }
+    }
+
+    /// The node of an operation: by its name, or that of a pod.
+    fn node(&self, operation: &Value) -> String {
+        let pod = operation["ofPod"].as_str().unwrap_or_default();
+        let pod = self.objects.get(&format!("Pod/{pod}"));
+        let of_pod = pod.and_then(|pod| pod["spec"]["nodeName"].as_str());
+        of_pod.or(operation["node"].as_str()).unwrap_or("node-1").to_owned()
+    }
+
     pub(crate) fn create(&mut self, mut object: Value) -> WrapperAnswer {
         if let Some(refusal) = self.refusal(&object) {
             return refusal;
@@ -82,6 +118,8 @@ impl WrapperWorld {
         let metadata = &mut object["metadata"];
         metadata["uid"] = json!(format!("<uid of {id}>"));
         metadata["namespace"] = json!("<ns>");
+        self.n_created += 1;
+        metadata["resourceVersion"] = json!(self.n_created.to_string());
         metadata["creationTimestamp"] = json!(self.now.to_string());
         let groups = object.pointer_mut("/spec/workerGroupSpecs").and_then(Value::as_array_mut);
         for group in groups.into_iter().flatten().filter(|group| group.is_object()) {
