@@ -3,6 +3,9 @@
 pub(crate) mod compare;
 mod pods;
 mod profile;
+mod ray_objects;
+#[cfg(test)]
+mod ray_objects_tests;
 #[cfg(test)]
 mod takeover_tests;
 #[cfg(test)]

@@ -133,7 +133,11 @@ impl WrapperReplay {
                 }
             }
             "waitFor" => self.wait_for(operation, &target),
-            // Answers of Ray heads: no AppWrapper asks one.
+            "dashboard" => {
+                for (name, value) in operation["set"].as_object().into_iter().flatten() {
+                    self.world.head[name.as_str()] = value.clone();
+                }
+            }
             _ => {}
         }
     }
@@ -255,6 +259,11 @@ fn reduce(object: &Value) -> Value {
         return object;
     }
     object["status"] = Value::Null;
+    // The operator of Ray writes it again, with its finalizer and with empty parts.
+    if object["kind"] == "RayJob" {
+        without_empty(&mut object["spec"]);
+        object["metadata"]["finalizers"] = Value::Null;
+    }
     if let Some(spec) = object["spec"].as_object_mut() {
         spec.remove("nodeName");
         // What the API server fills in for these kinds alone.

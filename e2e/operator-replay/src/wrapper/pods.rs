@@ -3,6 +3,8 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::ray_objects;
+
 /// The templates of the pods that an object makes, with numbers.
 pub(crate) fn templates(object: &Value) -> Vec<(Value, i64)> {
     let spec = &object["spec"];
@@ -11,13 +13,7 @@ pub(crate) fn templates(object: &Value) -> Vec<(Value, i64)> {
         Some("Deployment" | "StatefulSet") => {
             vec![(spec["template"].clone(), replicas(&spec["replicas"]))]
         }
-        Some("RayCluster") => {
-            let head = (spec["headGroupSpec"]["template"].clone(), 1);
-            let groups = spec["workerGroupSpecs"].as_array().into_iter().flatten();
-            let groups =
-                groups.map(|group| (group["template"].clone(), replicas(&group["replicas"])));
-            std::iter::once(head).chain(groups).collect()
-        }
+        Some("RayCluster") => ray_objects::templates(spec),
         _ => Vec::new(),
     }
 }

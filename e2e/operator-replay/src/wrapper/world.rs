@@ -12,7 +12,7 @@ use jiff::{SignedDuration, Timestamp};
 use jobs::Kinds;
 use serde_json::{Value, json};
 
-use super::pods;
+use super::{pods, ray_objects};
 
 /// Seconds without a change after which a step is over.
 const QUIET: usize = 7;
@@ -29,6 +29,8 @@ pub(crate) struct WrapperWorld {
     pub(crate) passed: BTreeSet<String>,
     pub(crate) events: Vec<(String, String)>,
     pub(crate) node_labels: BTreeMap<String, Value>,
+    /// What Ray heads answer: `dashboard.set` of the recording, merged.
+    pub(crate) head: Value,
     components: AllowedComponents,
     settings: WrapperSettings,
     now: Timestamp,
@@ -56,6 +58,7 @@ impl WrapperWorld {
             passed: BTreeSet::new(),
             events: Vec::new(),
             node_labels: BTreeMap::new(),
+            head: json!({}),
             components: Kinds::built_in().as_components(),
             settings,
             now: "2026-01-01T00:00:00Z".parse().expect("a time"),
@@ -121,14 +124,7 @@ impl WrapperWorld {
         self.n_created += 1;
         metadata["resourceVersion"] = json!(self.n_created.to_string());
         metadata["creationTimestamp"] = json!(self.now.to_string());
-        let groups = object.pointer_mut("/spec/workerGroupSpecs").and_then(Value::as_array_mut);
-        for group in groups.into_iter().flatten().filter(|group| group.is_object()) {
-            for (name, value) in [("numOfHosts", 1), ("priority", 0)] {
-                if group[name].is_null() {
-                    group[name] = json!(value);
-                }
-            }
-        }
+        ray_objects::complete(&mut object);
         self.objects.insert(id, object.clone());
         WrapperAnswer::Done(object)
     }
@@ -319,6 +315,7 @@ impl WrapperWorld {
             match object["kind"].as_str() {
                 Some("Pod") => self.kubelet(&id),
                 Some("Job") => self.job(&id, &object),
+                Some("RayJob") => self.ray_job(&id, &object),
                 _ => self.make_pods(&object),
             }
         }
@@ -391,6 +388,36 @@ impl WrapperWorld {
         for _ in 0..missing.min(MOST_PODS) {
             self.n_names += 1;
             let _ = self.create(pods::pod(&spec["template"], job, self.n_names));
+        }
+    }
+
+    /// A RayJob has a RayCluster, of which the head reports the state of the job once all pods run.
+    fn ray_job(&mut self, job_id: &str, job: &Value) {
+        let uid = &job["metadata"]["uid"];
+        let is_its = |it: &&Value| {
+            it["kind"] == "RayCluster" && it["metadata"]["ownerReferences"][0]["uid"] == *uid
+        };
+        let cluster = self.objects.values().find(is_its).cloned();
+        if ray_objects::has_ended(job) {
+            let is_over = ray_objects::is_without_cluster(job, self.now);
+            if let Some(cluster) = cluster.filter(|_| is_over) {
+                self.delete(&id(&cluster), false);
+            }
+            return;
+        }
+        let Some(cluster) = cluster.filter(|_| job["spec"]["suspend"] != true) else {
+            if job["spec"]["suspend"] != true && job["spec"]["rayClusterSpec"].is_object() {
+                self.n_names += 1;
+                let _ = self.create(ray_objects::cluster(job, self.n_names));
+            }
+            return;
+        };
+        let wanted: i64 = pods::templates(&cluster).iter().map(|it| it.1).sum();
+        let pods = self.made(&cluster);
+        let running = pods.iter().filter(|pod| pod["status"]["phase"] == "Running").count();
+        let is_ready = i64::try_from(running).is_ok_and(|running| running >= wanted);
+        if let Some(job) = self.objects.get_mut(job_id) {
+            ray_objects::report(job, is_ready, &self.head, self.now);
         }
     }
 
