@@ -135,6 +135,19 @@ pub(crate) fn json_patch(object: &mut Value, operation: &Value) -> bool {
     patch.is_ok_and(|patch| json_patch::patch(object, &patch).is_ok())
 }
 
+/// The object of an update: what is stored, with the spec of the change, and with its labels and annotations merged in.
+pub(crate) fn updated(old: &Value, change: &Value) -> Value {
+    let mut new = old.clone();
+    for part in ["labels", "annotations"] {
+        let added = &change["metadata"][part];
+        if !added.is_null() {
+            json_patch::merge(&mut new["metadata"][part], added);
+        }
+    }
+    new["spec"] = change["spec"].clone();
+    new
+}
+
 /// Whether the API server refused the operation of a step with this index, which then changed nothing.
 pub(crate) fn is_refused(step: &Value, index: usize) -> bool {
     !step["answers"][index].is_null()

@@ -6,6 +6,8 @@ use crds::validation::denial;
 use ray::webhook;
 use serde_json::Value;
 
+use crate::operations;
+
 /// A message in which a group is its name.
 fn without_groups(message: &str) -> String {
     let Some((before, group)) = message.split_once("{\"groupName\":") else {
@@ -25,7 +27,11 @@ pub(crate) fn differences(case: &Value) -> Result<Vec<String>, &'static str> {
     }
     let theirs = message.split_once(" is invalid: ").filter(|_| is_webhook);
     let theirs = theirs.map(|(_, errors)| without_groups(errors));
-    let ours = denial(&webhook::validate(&case["object"]));
+    let object = match case["verb"].as_str() {
+        Some("update") => operations::updated(&case["old"], &case["object"]),
+        _ => case["object"].clone(),
+    };
+    let ours = denial(&webhook::validate(&object));
     let differs = ours != theirs;
     Ok(differs.then(|| format!("theirs {theirs:?}\n  ours   {ours:?}")).into_iter().collect())
 }

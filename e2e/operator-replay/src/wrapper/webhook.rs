@@ -9,6 +9,8 @@ use appwrapper::{
 use crds::validation::denial;
 use serde_json::Value;
 
+use crate::operations;
+
 /// A message without the Go structs in it.
 fn without_structs(message: &str) -> String {
     let mut text = String::new();
@@ -67,13 +69,10 @@ fn refusal(case: &Value) -> Option<String> {
     if case["verb"] == "create" {
         return denial(&webhook::validate_create(&object, &requester(case), &settings(case)));
     }
-    // The spec of the change, with its labels and annotations merged into what is stored.
-    let mut new = case["old"].clone();
-    for part in ["labels", "annotations"] {
-        json_patch::merge(&mut new["metadata"][part], &object["metadata"][part]);
-    }
-    new["spec"] = object["spec"].clone();
-    denial(&webhook::validate_update(&new, &case["old"]))
+    // What is stored has the labels of its creation.
+    let mut old = case["old"].clone();
+    webhook::default(&mut old, &requester(case), &settings(case));
+    denial(&webhook::validate_update(&operations::updated(&old, &object), &old))
 }
 
 /// What differs. A request that the schema refused did not reach the webhook.
@@ -103,4 +102,38 @@ fn defaults(case: &Value) -> Option<String> {
     webhook::default(&mut object, &requester(case), &settings(case));
     let (ours, theirs) = (&object["metadata"]["labels"], &stored["metadata"]["labels"]);
     (ours != theirs).then(|| format!("labels\n  theirs {theirs}\n  ours   {ours}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn pod(kind: &str) -> Value {
+        json!({"template": {
+            "apiVersion": if kind == "Pod" { "v1" } else { "batch/v1" }, "kind": kind,
+            "metadata": {"name": "a"}, "spec": {"template": {"spec": {"containers": []}}},
+        }})
+    }
+
+    fn update(labels: &Value) -> Option<String> {
+        let spec = json!({"components": [pod("Job")]});
+        refusal(&json!({
+            "name": "webhook/x", "verb": "update", "user": "alice@example.com",
+            "old": {"metadata": {"name": "w"}, "spec": spec},
+            "object": {"metadata": {"name": "w", "labels": labels}, "spec": spec},
+        }))
+    }
+
+    #[test]
+    fn a_change_is_compared_with_the_labels_of_the_creation() {
+        let user = "workload.codeflare.dev/user";
+        assert_eq!(update(&json!({user: "alice_example.com"})), None, "the same");
+        assert_eq!(update(&json!({"a": "b"})), None);
+        for other in [json!("eve"), Value::Null] {
+            let refusal = update(&json!({user: other})).unwrap_or_default();
+            assert!(refusal.contains("attempt to change immutable field"), "{refusal}");
+        }
+    }
 }
