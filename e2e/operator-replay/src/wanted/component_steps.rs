@@ -1,6 +1,10 @@
 //! AppWrappers with components of which the official controller makes something else.
 
-use appwrapper::{names::WRAPPER_LABEL, pod_sets::inferred, template_path::check_pod_template};
+use appwrapper::{
+    names::WRAPPER_LABEL,
+    pod_sets::inferred,
+    template_path::{TemplatePathError, check_pod_template},
+};
 use serde_json::Value;
 
 use super::ray_steps::items;
@@ -53,12 +57,19 @@ pub(super) fn declares_too_few_pods(wrapper: &Value) -> bool {
     })
 }
 
-/// Whether a component has an inferred pod set where no template of pods is.
+/// Whether a component has an inferred pod set where no template of pods is, or declares one for an object without the spec of a pod.
+///
+/// The official controller fails an AppWrapper with a declared path that leads nowhere.
 pub(super) fn has_pod_set_without_a_template(wrapper: &Value) -> bool {
     components(wrapper).any(|component| {
         let template = &component["template"];
         let known = inferred(template).unwrap_or_default();
+        let is_without_spec = |declared: &Value| {
+            let path = declared["path"].as_str().unwrap_or_default();
+            matches!(check_pod_template(template, path), Err(TemplatePathError::NoPod(_)))
+        };
         known.iter().any(|it| check_pod_template(template, &it.path).is_err())
+            || items(&component["podSets"]).any(is_without_spec)
     })
 }
 
@@ -144,6 +155,14 @@ mod tests {
     fn a_pod_set_without_a_template_is_recognised() {
         assert!(has_pod_set_without_a_template(&job(1, &json!({"spec": "x"}), &json!([]))));
         assert!(!has_pod_set_without_a_template(&job(1, &pods(), &json!([]))));
+        let declared = |path: &str| {
+            let thing = json!({"kind": "Thing", "metadata": {"name": "a"}, "spec": pods()});
+            wrapper(&json!({"template": thing, "podSets": [{"path": path}]}))
+        };
+        assert!(has_pod_set_without_a_template(&declared("template.metadata")));
+        for path in ["template.spec", "template.nowhere", "spec"] {
+            assert!(!has_pod_set_without_a_template(&declared(path)), "{path}");
+        }
     }
 
     #[test]

@@ -178,7 +178,8 @@ pub(super) const GENERAL_RULES: &[GeneralRule] = &[
     GeneralRule {
         name: "any:pod-set-without-a-template",
         concerns: |moment| moment.shows(&component_steps::has_pod_set_without_a_template),
-        explains: is_about_the_status_of_a_wrapper,
+        // The failure has an event, and takes components away that were made before it.
+        explains: |_| true,
     },
     GeneralRule {
         name: "any:period-after-a-reset",
