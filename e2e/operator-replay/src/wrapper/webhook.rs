@@ -42,11 +42,21 @@ fn resource(object: &Value) -> String {
     }
 }
 
+/// Of the recorded users `bob` may create AppWrappers alone, `alice@example.com` pods as well, and the administrator everything.
+fn may_create(user: Option<&str>, resource: &str) -> bool {
+    match user {
+        None => true,
+        Some("alice@example.com") => resource == "pods",
+        Some(_) => false,
+    }
+}
+
 fn requester(case: &Value) -> WrapperRequester {
-    let name = case["user"].as_str().unwrap_or("admin").to_owned();
+    let user = case["user"].as_str();
     let components = case["object"]["spec"]["components"].as_array().into_iter().flatten();
-    let forbidden = components.enumerate().filter(|_| name == "bob");
-    let forbidden = forbidden.map(|(at, it)| (at, resource(&it["template"]))).collect();
+    let resources = components.map(|component| resource(&component["template"])).enumerate();
+    let forbidden = resources.filter(|(_, resource)| !may_create(user, resource)).collect();
+    let name = user.unwrap_or("admin").to_owned();
     WrapperRequester { name, forbidden, ..WrapperRequester::default() }
 }
 
@@ -110,20 +120,47 @@ mod tests {
 
     use super::*;
 
-    fn pod(kind: &str) -> Value {
+    fn component(kind: &str) -> Value {
+        let spec = json!({"containers": [{"name": "a"}]});
         json!({"template": {
             "apiVersion": if kind == "Pod" { "v1" } else { "batch/v1" }, "kind": kind,
-            "metadata": {"name": "a"}, "spec": {"template": {"spec": {"containers": []}}},
+            "metadata": {"name": "a"},
+            "spec": if kind == "Pod" { spec } else { json!({"template": {"spec": spec}}) },
         }})
     }
 
     fn update(labels: &Value) -> Option<String> {
-        let spec = json!({"components": [pod("Job")]});
+        let spec = json!({"components": [component("Job")]});
         refusal(&json!({
             "name": "webhook/x", "verb": "update", "user": "alice@example.com",
             "old": {"metadata": {"name": "w"}, "spec": spec},
             "object": {"metadata": {"name": "w", "labels": labels}, "spec": spec},
         }))
+    }
+
+    #[test]
+    fn a_user_creates_what_the_recorded_one_may() {
+        let create = |user: Option<&str>, kind: &str| {
+            let mut case = json!({
+                "name": "webhook/x", "verb": "create",
+                "object": {"metadata": {"name": "w"}, "spec": {"components": [component(kind)]}},
+            });
+            if let Some(user) = user {
+                case["user"] = json!(user);
+            }
+            let refusal = refusal(&case).unwrap_or_default();
+            refusal.split_once("User ").map(|(_, rest)| rest.to_owned())
+        };
+        let forbidden = |user: &str, resource: &str| {
+            Some(format!("{user} is not authorized to create {resource} in <ns>"))
+        };
+        assert_eq!((create(None, "Pod"), create(None, "Job")), (None, None));
+        assert_eq!(create(Some("alice@example.com"), "Pod"), None);
+        assert_eq!(
+            create(Some("alice@example.com"), "Job"),
+            forbidden("alice@example.com", "jobs")
+        );
+        assert_eq!(create(Some("bob"), "Pod"), forbidden("bob", "pods"));
     }
 
     #[test]
