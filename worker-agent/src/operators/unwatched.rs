@@ -55,7 +55,8 @@ fn components(parent: &Value) -> Vec<UnwatchedObject> {
         let is_made = is_deployed(&parent["status"]["componentStatus"][index]);
         UnwatchedObject { target, is_made }
     };
-    components.enumerate().map(object).collect()
+    // One without a name is not there; its create is refused, and the refusal fails the AppWrapper.
+    components.enumerate().map(object).filter(|it| !it.target.name.is_empty()).collect()
 }
 
 fn is_deployed(component: &Value) -> bool {
@@ -97,6 +98,20 @@ mod tests {
         let inputs = PassInputs { now: Timestamp::UNIX_EPOCH, seed: [0; 32] };
         let found = unwatched_objects(&cluster, &children, &inputs, &OperatorSettings::default());
         found.into_iter().map(|it| it.target.kind).collect()
+    }
+
+    #[test]
+    fn a_component_without_a_name_is_not_read() {
+        let component = |metadata: Value| json!({"template": {"apiVersion": "v1", "kind": "Pod", "metadata": metadata}});
+        let names = [json!({}), json!({"name": "p"}), json!({"generateName": "g-"})];
+        let wrapper = json!({
+            "kind": "AppWrapper", "metadata": {"name": "w", "uid": "0123456789"},
+            "spec": {"components": names.map(component)},
+        });
+        let inputs = PassInputs { now: Timestamp::UNIX_EPOCH, seed: [0; 32] };
+        let found = unwatched_objects(&wrapper, &[], &inputs, &OperatorSettings::default());
+        let found: Vec<String> = found.into_iter().map(|it| it.target.name).collect();
+        assert_eq!(found, ["p", "g-012345672"]);
     }
 
     #[test]

@@ -140,7 +140,14 @@ impl WrapperWorld {
     }
 
     fn refusal(&self, object: &Value) -> Option<WrapperAnswer> {
-        let (kind, name) = (object["kind"].as_str()?, object["metadata"]["name"].as_str()?);
+        let kind = object["kind"].as_str()?;
+        let name = object["metadata"]["name"].as_str().unwrap_or_default();
+        if name.is_empty() {
+            let message = format!(
+                "{kind} \"\" is invalid: metadata.name: Required value: name or generateName is required"
+            );
+            return Some(refused(WrapperRefusal::Invalid, &message));
+        }
         if self.objects.contains_key(&id(object)) {
             return Some(refused(WrapperRefusal::Other, "already exists"));
         }

@@ -65,6 +65,10 @@ impl SimulatedApi {
         let metadata = &mut object["metadata"];
         if metadata["name"].is_null() {
             let prefix = metadata["generateName"].as_str().unwrap_or_default();
+            if prefix.is_empty() {
+                let why = "metadata.name: Required value: name or generateName is required";
+                return refusal(422, "Invalid", why);
+            }
             metadata["name"] = json!(format!("{prefix}{:05}", self.n_created));
         }
         metadata["namespace"] = json!(request.id.key.namespace.as_deref());

@@ -149,6 +149,13 @@ async fn a_pod_set_path_to_nothing_fails_its_app_wrapper() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_component_without_a_name_fails_its_app_wrapper() {
+    let spec = json!({"containers": [{"name": "c"}]});
+    let template = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {}, "spec": spec});
+    failed_wrapper(json!({"template": template}), "name or generateName is required").await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_app_wrapper_in_an_app_wrapper_fails_it() {
     let mut inner = OperatedObject::Wrapper.object();
     inner["metadata"]["name"] = json!("inner");
