@@ -44,7 +44,7 @@ pub(crate) fn create_components(
     let spec = state.spec;
     for (index, component) in spec.components.iter().enumerate() {
         // A component that was made is not made again; the phase Running notices that it is gone.
-        if is_deployed(state, index) {
+        if state.is_deployed(index) {
             continue;
         }
         let made = component_object(state.wrapper, (index, component), state.settings);
@@ -85,11 +85,6 @@ fn create_component(
         }
     }
     Ok(())
-}
-
-fn is_deployed(state: &WrapperState<'_>, index: usize) -> bool {
-    let status = state.status.component_status.get(index);
-    status.is_some_and(|it| crds::meta::is_true(&it.conditions, names::RESOURCES_DEPLOYED))
 }
 
 fn name_component(state: &mut WrapperState<'_>, index: usize, made: &Value) {

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::{
     component::component_name,
-    json::{annotation, label, name},
+    json::{annotation, items, label, name},
     names::{self, ANNOTATION_PREFIX},
     settings::{FaultTolerance, WrapperSettings},
     v1beta2::{AppWrapperSpec, AppWrapperStatus},
@@ -67,7 +67,23 @@ impl<'a> WrapperState<'a> {
 
     /// The object of a component, if it is there.
     pub(crate) fn object_of(&self, index: usize) -> Option<&'a Value> {
-        self.object_named_as(index).filter(|object| self.owns(object))
+        let is_its = |object: &&Value| self.owns(object) || self.has_left(index, object);
+        self.object_named_as(index).filter(is_its)
+    }
+
+    /// Whether an object is a component that has lost its controller, as a deletion with the propagation Orphan leaves it.
+    ///
+    /// The label says a name alone: the status, which belongs to one AppWrapper, says that this one made an object here.
+    fn has_left(&self, index: usize, object: &Value) -> bool {
+        self.is_deployed(index)
+            && label(object, names::WRAPPER_LABEL) == name(self.wrapper)
+            && !items(&object["metadata"]["ownerReferences"]).iter().any(is_controller)
+    }
+
+    /// Whether the status says that the object of a component was made.
+    pub(crate) fn is_deployed(&self, index: usize) -> bool {
+        let status = self.status.component_status.get(index);
+        status.is_some_and(|it| crds::meta::is_true(&it.conditions, names::RESOURCES_DEPLOYED))
     }
 
     /// Whether the AppWrapper is the controller of an object. Others are not its to delete.
@@ -120,6 +136,10 @@ impl<'a> WrapperState<'a> {
         let text = annotation(self.wrapper, &format!("{ANNOTATION_PREFIX}{annotation_name}"));
         text.split(',').filter_map(|code| code.parse().ok()).collect()
     }
+}
+
+fn is_controller(owner: &Value) -> bool {
+    owner["controller"] == true
 }
 
 /// Sets a condition: type, status, reason and message. The time changes with the status only.

@@ -1,11 +1,41 @@
-//! Specs of any shape.
+//! Specs of any shape, and a recorded case in another way.
 
 use appwrapper::settings::WrapperSettings;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::world::WrapperWorld;
-use crate::odd_values::{odd_value, places};
+use crate::{
+    OperatorOutcome,
+    odd_values::{odd_value, places},
+    replay,
+    tests::cases,
+};
+
+/// The official controller deletes components by kind and name.
+#[test]
+fn components_without_their_owner_are_deleted_as_recorded() {
+    let mut cases = cases("appwrapper", "appwrapper").into_iter();
+    let mut case = cases.find(|case| case["name"] == "appwrapper/job").expect("the case");
+    let steps = case["steps"].as_array_mut().into_iter().flatten();
+    for operation in steps.flat_map(|step| step["do"].as_array_mut().into_iter().flatten()) {
+        if operation["op"] == "delete" {
+            operation["propagation"] = json!("Orphan");
+        }
+    }
+    assert_eq!(replay(&case).outcome, OperatorOutcome::Alike);
+}
+
+#[test]
+fn a_component_without_a_name_fails_its_app_wrapper() {
+    let mut wrapper = sample();
+    wrapper["spec"]["components"][0]["template"]["metadata"] = json!({});
+    let mut world = WrapperWorld::new(WrapperSettings::default(), 0);
+    let _ = world.create(wrapper);
+    world.begin();
+    world.settle();
+    assert_eq!(world.objects["AppWrapper/aw1"]["status"]["phase"], "Failed");
+}
 
 fn sample() -> Value {
     let pod = json!({
