@@ -73,6 +73,9 @@ pub(crate) fn component_object(
         if !template.is_object() {
             return Err(TemplatePathError::NoObject(pod_set.path.clone()).into());
         }
+        if !template["spec"].is_object() {
+            return Err(TemplatePathError::NoPod(pod_set.path.clone()).into());
+        }
         *field(field(field(template, "metadata"), "labels"), names::WRAPPER_LABEL) = label.clone();
         // Fewer or more infos than pod sets are accepted, as recorded.
         if let Some(info) = component.pod_set_infos.get(index) {

@@ -107,6 +107,17 @@ fn a_path_to_nothing_fails_without_another_attempt() {
 }
 
 #[test]
+fn a_path_to_an_object_without_a_spec_makes_nothing() {
+    let thing = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "t"}, "spec": {}});
+    let declared = json!([{"template": thing, "podSets": [{"path": "template.metadata"}]}]);
+    let steps = steps(&wrapper_in("Resuming", &declared), &[], &[]);
+    assert!(!steps.iter().any(WrapperStep::is_order), "{steps:?}");
+    assert_eq!(status(&steps)["phase"], "Failed");
+    let message = "error creating components: content at template.metadata does not contain a spec";
+    assert_eq!(unhealthy(&steps), message);
+}
+
+#[test]
 fn an_unknown_kind_fails_without_another_attempt() {
     let wrapper = wrapper_in("Resuming", &json!([{"template": pod("p1")}]));
     let refused = |why| WrapperAnswer::Refused { why, message: "no such kind".to_owned() };
