@@ -129,13 +129,36 @@ impl OrderAnswer {
                 why: match refusal.code {
                     _ if refusal.unknown_kind => WrapperRefusal::UnknownKind,
                     404 => WrapperRefusal::NotFound,
-                    400 | 422 => WrapperRefusal::Invalid,
+                    // A webhook of another program may answer 400 for a while.
+                    422 => WrapperRefusal::Invalid,
                     _ => WrapperRefusal::Other,
                 },
                 message: refusal.message.clone(),
             },
             // An AppWrapper asks no head.
             Self::Head(_) => WrapperAnswer::Done(Value::Null),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_the_codes_of_a_refusal_422_alone_is_final() {
+        let why = |code: u16, unknown_kind: bool| {
+            let refusal = Refusal { code, message: String::new(), unknown_kind };
+            match OrderAnswer::Refused(refusal).for_wrapper() {
+                WrapperAnswer::Refused { why, .. } => Some(why),
+                WrapperAnswer::Done(_) => None,
+            }
+        };
+        assert_eq!(why(422, false), Some(WrapperRefusal::Invalid));
+        assert_eq!(why(404, true), Some(WrapperRefusal::UnknownKind));
+        assert_eq!(why(404, false), Some(WrapperRefusal::NotFound));
+        for code in [400, 403, 409, 413, 500] {
+            assert_eq!(why(code, false), Some(WrapperRefusal::Other), "{code}");
         }
     }
 }
