@@ -11,7 +11,7 @@ use crds::{
 
 use crate::{
     GenericJob, JobGates, construct_workload::max_exec_time, integrations::controller,
-    pod_set_info::PodSetInfo,
+    pod_counts::count, pod_set_info::PodSetInfo,
 };
 
 /// Whether the job controls an equivalent Workload (Kueue: `EquivalentToWorkload`). `infos` holds the pod set infos
@@ -33,8 +33,9 @@ pub fn equivalent_to_prebuilt<J: GenericJob>(
     infos: Option<&[PodSetInfo]>,
     gates: JobGates,
 ) -> bool {
-    let counts = !job.is_elastic(gates);
-    let compared = ComparedFields { counts, as_written: true, ..ComparedFields::of(workload) };
+    let counts =
+        if job.is_elastic(gates) { ComparedCounts::Ignored } else { ComparedCounts::InOrder };
+    let compared = ComparedFields { as_written: true, ..ComparedFields::of(workload, counts) };
     same_limit(job, workload) && same_pods(job, workload, infos, (compared, gates))
 }
 
@@ -45,7 +46,9 @@ pub fn same_work<J: GenericJob>(
     infos: Option<&[PodSetInfo]>,
     gates: JobGates,
 ) -> bool {
-    let compared = ComparedFields::of(workload);
+    let counts =
+        if job.is_elastic(gates) { ComparedCounts::ByName } else { ComparedCounts::InOrder };
+    let compared = ComparedFields::of(workload, counts);
     same_limit(job, workload) && same_pods(job, workload, infos, (compared, gates))
 }
 
@@ -53,10 +56,33 @@ fn same_limit<J: GenericJob>(job: &J, workload: &Workload) -> bool {
     workload.spec.maximum_execution_time_seconds == max_exec_time(job)
 }
 
+/// How counts are compared.
+#[derive(Clone, Copy)]
+enum ComparedCounts {
+    Ignored,
+    /// Those of pod sets in the same place, as upstream does.
+    InOrder,
+    /// Those of pod sets of the same name. An elastic job is resized and started by names.
+    ByName,
+}
+
+impl ComparedCounts {
+    /// Whether the count of `wanted`, the pod set in this place of a Workload, is that of a job with these pod sets.
+    fn same(self, wanted: (usize, &PodSet), sets: &[PodSet]) -> bool {
+        let (index, wanted) = wanted;
+        let named = match self {
+            Self::Ignored => return true,
+            Self::InOrder => None,
+            Self::ByName => sets.iter().find(|set| set.name == wanted.name),
+        };
+        named.or(sets.get(index)).is_some_and(|set| count(set) == count(wanted))
+    }
+}
+
 /// Fields of pod sets that are compared under conditions.
 #[derive(Clone, Copy)]
 struct ComparedFields {
-    counts: bool,
+    counts: ComparedCounts,
     /// The pod sets may be those of another version as well.
     as_written: bool,
     tolerations: bool,
@@ -64,9 +90,9 @@ struct ComparedFields {
 
 impl ComparedFields {
     /// Tolerations are not compared once the Workload is admitted (docs/reference/kueue.md §7.4).
-    fn of(workload: &Workload) -> Self {
+    fn of(workload: &Workload, counts: ComparedCounts) -> Self {
         let admitted = workload.is_admitted();
-        Self { counts: true, as_written: false, tolerations: !admitted }
+        Self { counts, as_written: false, tolerations: !admitted }
     }
 }
 
@@ -121,10 +147,11 @@ impl EitherPodSets<'_> {
         wanted: &PodSet,
         (compared, gates): (ComparedFields, JobGates),
     ) -> bool {
-        let mut theirs = [self.sets.get(index), self.written.get(index)].into_iter().flatten();
-        theirs.any(|set| {
-            let same_count = set.count.unwrap_or(1) == wanted.count.unwrap_or(1);
-            (!compared.counts || same_count) && same_set(wanted, set, compared, gates)
+        [self.sets, self.written].into_iter().any(|sets| {
+            sets.get(index).is_some_and(|set| {
+                compared.counts.same((index, wanted), sets)
+                    && same_set(wanted, set, compared, gates)
+            })
         })
     }
 }

@@ -37,7 +37,8 @@ impl DeclaredJob {
         let infos = if self.training().is_some() {
             by_name(sets, &infos)?
         } else {
-            permuted(sets, &infos).unwrap_or_else(|| infos.iter().collect())
+            let named = permuted(sets, &infos).filter(|_| elastic || keeps_counts(sets, &infos));
+            named.unwrap_or_else(|| infos.iter().collect())
         };
         // All pod sets are merged before any is written: a conflict of the last one leaves the job as it is.
         let mut templates = Vec::with_capacity(infos.len());
@@ -208,6 +209,15 @@ fn by_name<'a>(
 /// The infos of a job that has the same pod sets in another order, in that order. `None` if the names of some are others.
 fn permuted<'a>(sets: &[DeclaredPodSet], infos: &'a [PodSetInfo]) -> Option<Vec<&'a PodSetInfo>> {
     by_name(sets, infos).ok().filter(|named| named.len() == sets.len())
+}
+
+/// Whether infos go by their names only to pod sets of as many pods as the one in their place, which equivalence has compared them
+/// with. Their own counts lack pods that have ended.
+fn keeps_counts(sets: &[DeclaredPodSet], infos: &[PodSetInfo]) -> bool {
+    sets.iter().zip(infos).all(|(set, info)| {
+        set.name == info.name
+            || sets.iter().any(|named| named.name == info.name && named.count() == set.count())
+    })
 }
 
 /// Changes `stored` by what differs between `before` and `after`.

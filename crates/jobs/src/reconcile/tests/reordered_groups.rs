@@ -7,10 +7,14 @@ use crate::GenericJob;
 
 /// An elastic RayCluster with these groups, each with a number of workers, in this order.
 fn ray(groups: &[(&str, i32)], suspend: bool) -> JobObject {
+    decoded(object(groups, suspend))
+}
+
+fn object(groups: &[(&str, i32)], suspend: bool) -> Value {
     let template = json!({ "spec": { "containers": [{ "name": "c" }] } });
     let group = |&(name, replicas): &(&str, i32)| json!({ "groupName": name, "replicas": replicas, "maxReplicas": 9, "template": template });
     let workers: Vec<Value> = groups.iter().map(group).collect();
-    let object = json!({
+    json!({
         "metadata": {
             "name": "j", "namespace": "ns", "uid": "u-1",
             "labels": { "kueue.x-k8s.io/queue-name": "lq" },
@@ -19,7 +23,10 @@ fn ray(groups: &[(&str, i32)], suspend: bool) -> JobObject {
         "spec": {
             "suspend": suspend, "headGroupSpec": { "template": template }, "workerGroupSpecs": workers,
         },
-    });
+    })
+}
+
+fn decoded(object: Value) -> JobObject {
     let kind = Kinds::built_in().find("ray.io/v1", "RayCluster").expect("a built-in kind");
     kind.decode(object).expect("a job decodes")
 }
@@ -95,6 +102,59 @@ fn a_job_starts_each_group_with_the_flavor_of_its_pod_set() {
         let expected = groups.map(|(name, _)| (name.to_owned(), Some(name.to_owned())));
         assert_eq!(pools(started), expected);
     }
+}
+
+#[test]
+fn a_size_that_changes_by_name_alone_reaches_a_slice_without_quota() {
+    let mut pending = holder(&[("a", 1), ("b", 3)]);
+    pending.status = workload(&[]).status;
+    // As many workers in each place as before.
+    let steps = steps_of(&ray(&[("b", 1), ("a", 3)], true), &[&pending]);
+    let [ReconcileStep::ResizeSlice(after)] = &steps[..] else { panic!("{steps:?}") };
+    assert_eq!(counts(after), [("head", Some(1)), ("b", Some(1)), ("a", Some(3))]);
+    assert_eq!(steps_of(&ray(&[("b", 3), ("a", 1)], true), &[&pending]), [], "the same sizes");
+}
+
+#[test]
+fn a_dispatched_job_that_grows_by_name_before_its_start_is_recreated() {
+    let mut held = holder(&[("a", 1), ("b", 3)]);
+    held.status.cluster_name = Some("w".to_owned());
+    let mut object = object(&[("b", 1), ("a", 3)], true);
+    object["spec"]["managedBy"] = json!("kueue.x-k8s.io/multikueue");
+    let steps = steps_of(&decoded(object), &[&held]);
+    let [ReconcileStep::Workload { write: WorkloadStep::Delete, .. }] = &steps[..] else {
+        panic!("{steps:?}")
+    };
+}
+
+#[test]
+fn a_job_of_fixed_size_starts_as_many_pods_with_a_flavor_as_this_was_assigned_to() {
+    let held = holder(&[("a", 1), ("b", 3)]);
+    let table = [
+        ([("b", 1), ("a", 3)], [("b", "a"), ("a", "b")]),
+        ([("a", 1), ("b", 3)], [("a", "a"), ("b", "b")]),
+    ];
+    for (groups, expected) in table {
+        assert_eq!(pools(&started(&groups, &held)), with_pools(expected), "{groups:?}");
+    }
+    let equal = holder(&[("a", 3), ("b", 3)]);
+    let expected = with_pools([("b", "b"), ("a", "a")]);
+    assert_eq!(pools(&started(&[("b", 3), ("a", 3)], &equal)), expected, "either order fits");
+}
+
+/// The start of a RayCluster that is not elastic.
+fn started(groups: &[(&str, i32)], held: &Workload) -> JobObject {
+    let mut job = ray(groups, true);
+    job.metadata_mut().annotations = None;
+    let mut steps = steps_of(&job, &[held]);
+    match steps.pop() {
+        Some(ReconcileStep::Job(JobStep::Start(started))) if steps.is_empty() => *started,
+        other => panic!("{steps:?} {other:?}"),
+    }
+}
+
+fn with_pools(pools: [(&str, &str); 2]) -> Vec<(String, Option<String>)> {
+    pools.map(|(name, pool)| (name.to_owned(), Some(pool.to_owned()))).to_vec()
 }
 
 #[test]
