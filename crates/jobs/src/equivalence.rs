@@ -8,6 +8,7 @@ use crds::{
     template_defaults::same_container_fields,
     v1beta2::{PodSet, Workload},
 };
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
 use crate::{
     GenericJob, JobGates, construct_workload::max_exec_time, integrations::controller,
@@ -105,11 +106,15 @@ pub fn has_controller(workload: &Workload) -> bool {
 /// job of its name.
 pub fn owned_by<J: GenericJob>(workload: &Workload, job: &J, gates: JobGates) -> bool {
     controller(&workload.metadata).is_some_and(|owner| {
-        let metadata = job.metadata();
-        job.kind().is_kind_of(&owner.api_version, &owner.kind)
-            && Some(&owner.name) == metadata.name.as_ref()
-            && (!gates.finish_orphans || Some(&owner.uid) == metadata.uid.as_ref())
+        let is_same = || Some(&owner.uid) == job.metadata().uid.as_ref();
+        is_name_of(owner, job) && (!gates.finish_orphans || is_same())
     })
+}
+
+/// Whether an owner reference names the job, or another one of its name.
+pub fn is_name_of<J: GenericJob>(owner: &OwnerReference, job: &J) -> bool {
+    job.kind().is_kind_of(&owner.api_version, &owner.kind)
+        && Some(&owner.name) == job.metadata().name.as_ref()
 }
 
 /// Whether the pod sets of a job are those of its Workload.

@@ -36,6 +36,7 @@ mod exactly_once;
 mod explanations;
 mod failing_pods;
 mod failure_recovery;
+mod former_jobs;
 mod former_leader;
 mod forwarded_specs;
 mod gang_reservation;

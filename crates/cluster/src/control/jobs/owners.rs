@@ -138,11 +138,9 @@ impl Owners {
         (key, job): (&JobKey, &JobObject),
         workloads: &Workloads,
     ) -> Vec<(Key, WorkloadEffect)> {
-        let uid = job.metadata().uid.as_deref();
         let is_former = |workload: &Workload| {
-            let owner = controller(&workload.metadata);
             is_deleting(&workload.metadata)
-                && owner.is_some_and(|owner| Some(owner.uid.as_str()) != uid)
+                && has_former_controller(workload, job)
                 && !group::is_group_workload(workload)
         };
         let former = self
@@ -237,15 +235,24 @@ fn ends_with_job(workload: &Workload, uid: &str) -> bool {
 
 /// Whether the controller of a Workload, which is not deleted, is an earlier job of the name of this one.
 fn is_of_former_job(workload: &Workload, job: &JobObject) -> bool {
-    let metadata = job.metadata();
-    let is_another = controller(&workload.metadata)
-        .is_some_and(|owner| Some(owner.uid.as_str()) != metadata.uid.as_deref());
     let made = |metadata: &ObjectMeta| metadata.creation_timestamp.as_ref().map(|time| time.0);
     // The watch may not show a later job of the name yet, with a Workload of its own: that one is not older than this job.
-    let is_older =
-        made(&workload.metadata).zip(made(metadata)).is_some_and(|(workload, job)| workload < job);
+    let is_older = made(&workload.metadata)
+        .zip(made(job.metadata()))
+        .is_some_and(|(workload, job)| workload < job);
     let others_decide = group::is_group_workload(workload) || is_clone(workload);
-    is_another && is_older && !others_decide && !is_deleting(&workload.metadata)
+    has_former_controller(workload, job)
+        && is_older
+        && !others_decide
+        && !is_deleting(&workload.metadata)
+}
+
+/// Whether an earlier job of the name of this one is the controller of a Workload. With an object of another kind as its controller a
+/// Workload may list the job among its owners.
+fn has_former_controller(workload: &Workload, job: &JobObject) -> bool {
+    let uid = job.metadata().uid.as_ref();
+    controller(&workload.metadata)
+        .is_some_and(|owner| equivalence::is_name_of(owner, job) && Some(&owner.uid) != uid)
 }
 
 /// The job of one of these kinds that an owner reference names.

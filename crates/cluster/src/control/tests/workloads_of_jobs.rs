@@ -4,7 +4,7 @@ use super::cluster::{Cluster, json_merge};
 use super::*;
 
 /// Shows the manager the job with these fields.
-fn observe_job(cluster: &mut Cluster, version: &str, fields: &Value) {
+pub(super) fn observe_job(cluster: &mut Cluster, version: &str, fields: &Value) {
     let mut object = json!(job());
     json_merge(&mut object, fields);
     object["metadata"]["resourceVersion"] = json!(version);
@@ -17,7 +17,7 @@ fn class(name: &str, value: i32) -> ManagerInput {
     ManagerInput::WorkloadPriorityClass(Change::Apply(shared(class)))
 }
 
-fn labels(name: &str, value: &str) -> Value {
+pub(super) fn labels(name: &str, value: &str) -> Value {
     json!({"metadata": {"labels": {name: value}}})
 }
 
@@ -115,48 +115,6 @@ fn a_further_workload_of_a_job_that_does_not_match_is_deleted_and_announced() {
     let events = cluster.control.decide(cluster.now).events.into_iter();
     let notes: Vec<String> = events.map(|one| format!("{}: {}", one.reason, one.note)).collect();
     assert_eq!(notes, ["DeletedWorkload: Deleted not matching Workload: ns/other"]);
-}
-
-/// The names of the Workloads that are deleted beside a job, which is made at this second and suspended or not, when an earlier job
-/// of its name has one that was made at second 30; and the Events.
-fn deleted_beside(made: u8, suspend: bool, former: &Value) -> (Vec<String>, Vec<String>) {
-    let mut cluster = Cluster::new();
-    let at = |second: u8| format!("2026-01-01T00:00:{second:02}Z");
-    let mut owners = workload()["metadata"]["ownerReferences"].clone();
-    owners[0]["uid"] = json!("former");
-    let mut other = json!({"metadata": {"creationTimestamp": at(30), "ownerReferences": owners}});
-    json_merge(&mut other, former);
-    cluster.workload("other", 5, &other);
-    let job = json!({
-        "metadata": {"creationTimestamp": at(made)}, "spec": {"parallelism": 9, "suspend": suspend},
-    });
-    observe_job(&mut cluster, "20", &job);
-    let step = cluster.control.decide(cluster.now);
-    let deletes = |order: &&Order| order.write.request().method() == "DELETE";
-    let name = |order: &Order| order.ticket.target.key.name.to_string();
-    let names = step.orders.iter().filter(deletes).map(name).collect();
-    for order in &step.orders {
-        let answer = WriteOutcome::done(json!({"kind": "Status", "status": "Success"}));
-        cluster.control.answered(&order.ticket, answer, cluster.now);
-    }
-    let events = cluster.control.decide(cluster.now).events.into_iter();
-    (names, events.map(|one| format!("{}: {}", one.reason, one.note)).collect())
-}
-
-#[test]
-fn a_workload_of_an_earlier_job_of_the_name_is_deleted_and_announced() {
-    let (deleted, events) = deleted_beside(31, true, &json!({}));
-    let announced = "DeletedWorkload: Deleted not matching Workload: ns/other".to_owned();
-    assert_eq!((deleted, events.contains(&announced)), (vec!["other".to_owned()], true));
-    let (deleted, events) = deleted_beside(31, false, &json!({}));
-    assert_eq!((deleted, events.contains(&announced)), (vec!["other".to_owned()], true));
-    let stopped =
-        "Stopped: No matching Workload; restoring pod templates according to existent Workload";
-    assert!(events.iter().any(|one| one == stopped), "{events:?}");
-    // It may be that of a later job, which the watch does not show yet.
-    assert_eq!(deleted_beside(30, true, &json!({})).0, [""; 0]);
-    let copy = labels("kueue.x-k8s.io/multikueue-origin", "multikueue");
-    assert_eq!(deleted_beside(31, true, &copy).0, [""; 0], "its manager decides");
 }
 
 #[test]
@@ -550,21 +508,4 @@ fn the_workload_of_a_job_that_is_gone_is_finished_before_it_is_collected() {
     assert_eq!(end_without(&pods, &pod, on), None, "it may have lost the label of the watch");
     pod["metadata"]["finalizers"] = json!(["kueue.x-k8s.io/managed"]);
     assert_eq!(end_without(&pods, &pod, on).as_deref(), Some(finished));
-}
-
-#[test]
-fn the_deleted_workload_of_a_job_that_has_a_successor_is_let_go() {
-    let mut cluster = Cluster::new();
-    observe_job(&mut cluster, "20", &json!({}));
-    cluster.settle();
-    let name = cluster.workloads.keys().next().expect("a Workload").clone();
-    // The write that followed the end of the job was refused, because the garbage collector had deleted the Workload; the next job of the
-    // name is there when that shows.
-    observe_job(&mut cluster, "30", &json!({"metadata": {"uid": "job-2"}}));
-    let mut deleted = cluster.workloads[&name].clone();
-    deleted["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
-    cluster.store(&name, deleted);
-    let deleted = cluster.workloads[&name].clone();
-    cluster.observe(ManagerInput::Workload(Change::Apply(shared(deleted)))).settle();
-    assert_eq!(cluster.workloads[&name]["metadata"]["finalizers"], json!([]));
 }
