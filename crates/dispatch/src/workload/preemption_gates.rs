@@ -7,7 +7,10 @@
 
 use engine::Time;
 
-use super::{DispatchStep, RemoteConnection, RemoteCopy, dispatch_view::DispatchView, nomination};
+use super::{
+    DispatchStep, RemoteConnection, RemoteCopy, RemoteWorkload, dispatch_view::DispatchView,
+    nomination,
+};
 
 /// The hub's preemption gate of a clone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -51,7 +54,8 @@ pub(super) fn open_gate(view: &DispatchView<'_>) -> Option<DispatchStep> {
 
 /// Since when a clone waits for its gate.
 fn blocked_since(view: &DispatchView<'_>, copy: &RemoteCopy) -> Option<Time> {
-    let clone = view.living_clone(copy).filter(|clone| clone.same_spec)?;
+    let stays = |clone: &&RemoteWorkload| clone.same_spec && !clone.delete_sent;
+    let clone = view.living_clone(copy).filter(stays)?;
     match clone.gate {
         CloneGate::Closed { blocked_since } if copy.connection == RemoteConnection::Connected => {
             blocked_since

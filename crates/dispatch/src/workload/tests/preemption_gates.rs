@@ -48,6 +48,13 @@ fn what_cannot_be_admitted_gets_no_open_gate() {
         (9, RACE, &["a live clone=1 blocked=4 other-spec", "b live clone=1"], &["delete-clone a"]),
         (9, RACE, &["a live clone=1 blocked=4 clone-deleting", "b live clone=1"], &[]),
         (9, "quota epoch=2 nominated=a race=a", &[blocked], &["delete-clone a"]),
+        // Its deletion is on the way: it would preempt for nothing.
+        (
+            9,
+            RACE,
+            &["a live clone=1 blocked=4 delete-sent", "b live clone=1 blocked=5"],
+            &["open-gate b", "delete-clone a"],
+        ),
         (9, "quota nominated=b race=b", &[blocked, "b live clone=1"], &["delete-clone a"]),
     ]);
 }
