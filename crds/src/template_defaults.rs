@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     pod::{PodTemplate, SharedFields},
     schema::POD_TEMPLATE_SCHEMA,
+    v1beta2::PodSet,
 };
 
 /// Whether two templates are equal once they have their defaults.
@@ -15,6 +16,19 @@ use crate::{
 pub fn same_template(one: &PodTemplate, other: &PodTemplate) -> bool {
     let full = |template: &PodTemplate| with_defaults(json!(template), &POD_TEMPLATE_SCHEMA);
     one == other || full(one) == full(other)
+}
+
+/// Whether two pod sets are equal once their templates have their defaults.
+#[must_use]
+pub fn same_pod_set(one: &PodSet, other: &PodSet) -> bool {
+    let rest = |set: &PodSet| PodSet { template: PodTemplate::default(), ..set.clone() };
+    one == other || (rest(one) == rest(other) && same_template(&one.template, &other.template))
+}
+
+/// Whether two lists of pod sets are equal once their templates have their defaults.
+#[must_use]
+pub fn same_pod_sets(one: &[PodSet], other: &[PodSet]) -> bool {
+    one.len() == other.len() && one.iter().zip(other).all(|(one, other)| same_pod_set(one, other))
 }
 
 /// Whether fields of two containers are equal once they have their defaults.

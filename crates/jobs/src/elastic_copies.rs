@@ -13,6 +13,7 @@
 use crds::{
     meta::annotation,
     names::annotations::ELASTIC_JOB,
+    template_defaults::{same_pod_set, same_pod_sets},
     v1beta2::{PodSet, Workload},
 };
 use serde_json::{Value, json};
@@ -81,13 +82,13 @@ pub fn shrunk_pod_sets(clone: &Workload, wanted: &[PodSet]) -> Option<Vec<PodSet
         return None;
     }
     let clone = &clone.spec.pod_sets;
-    if clone.len() != wanted.len() || clone == wanted {
+    // A schema of another version on the worker may give templates other defaults.
+    if clone.len() != wanted.len() || same_pod_sets(clone, wanted) {
         return None;
     }
-    let pairs = clone.iter().zip(wanted);
-    let shrunk = pairs.map(|(set, wanted)| {
+    let shrunk = clone.iter().zip(wanted).map(|(set, wanted)| {
         let shrunk = PodSet { count: wanted.count, ..set.clone() };
-        (shrunk == *wanted && count(wanted) <= count(set)).then_some(shrunk)
+        (same_pod_set(&shrunk, wanted) && count(wanted) <= count(set)).then_some(shrunk)
     });
     shrunk.collect()
 }
@@ -263,5 +264,22 @@ mod tests {
         ] {
             assert_eq!(shrunk(elastic, &to), None, "{elastic} {to:?}");
         }
+    }
+
+    /// The worker's schema has no default for the service of a probe, the manager's has.
+    #[test]
+    fn a_default_that_only_the_manager_has_keeps_no_copy_from_shrinking() {
+        let sets = |count: i32, probe: &Value| -> Vec<PodSet> {
+            let container = json!({ "name": "c", "livenessProbe": { "grpc": probe } });
+            let template = json!({ "spec": { "containers": [container] } });
+            let set = json!({ "name": "main", "count": count, "template": template });
+            vec![serde_json::from_value(set).expect("a pod set decodes")]
+        };
+        let (worker, manager) = (json!({ "port": 1 }), json!({ "port": 1, "service": "" }));
+        let metadata = json!({ "annotations": { ELASTIC_JOB: "true" } });
+        let clone = json!({ "metadata": metadata, "spec": { "podSets": sets(5, &worker) } });
+        let clone: Workload = serde_json::from_value(clone).expect("a clone decodes");
+        assert_eq!(shrunk_pod_sets(&clone, &sets(3, &manager)), Some(sets(3, &worker)));
+        assert_eq!(shrunk_pod_sets(&clone, &sets(5, &manager)), None, "it has its size");
     }
 }

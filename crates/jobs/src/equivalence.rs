@@ -307,7 +307,7 @@ mod tests {
         }
     }
 
-    /// Of a kind whose schema lacks the defaults, only the Workload has them.
+    /// Of a kind without these defaults in its schema, only the Workload has them.
     #[test]
     fn a_field_that_has_its_default_only_in_the_workload_is_no_difference() {
         let with_probe = |action: Value| {

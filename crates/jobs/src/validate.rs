@@ -18,6 +18,7 @@ pub use template::AnnotatedTemplate;
 use std::collections::BTreeMap;
 
 use crds::{
+    meta::controller,
     names::labels::MULTI_KUEUE_ORIGIN,
     v1beta2::MAX_POD_SETS,
     validation::{Errors, FieldError, gated_by, immutable, labels::subdomain_problems},
@@ -35,6 +36,11 @@ pub fn create<J: GenericJob>(job: &J, gates: JobGates) -> Errors {
     }
     let mut errors = check_syntax(job, gates);
     errors.extend(check_common(job, gates));
+    // What a former version accepted is still dispatched, and its controller still makes its children.
+    if is_copy(job) || controller(job.metadata()).is_some() {
+        let accepted = group_of_only_template(job, gates);
+        errors.retain(|error| !accepted.contains(error));
+    }
     errors.extend(pod_index_offset::check(job, gates));
     errors.extend(job.validate_create(gates));
     errors
@@ -139,11 +145,15 @@ fn annotations<J: GenericJob>(job: &J) -> BTreeMap<String, String> {
     job.metadata().annotations.clone().unwrap_or_default()
 }
 
+/// Whether a job is the copy of one of a manager cluster.
+fn is_copy<J: GenericJob>(job: &J) -> bool {
+    job.label(MULTI_KUEUE_ORIGIN).is_some()
+}
+
 fn check_prebuilt<J: GenericJob>(job: &J, gates: JobGates) -> Errors {
     let prebuilt = prebuilt_name(job, gates);
     // The copy of a dispatched job names the clone, whatever its kind is.
-    let is_copy = job.label(MULTI_KUEUE_ORIGIN).is_some();
-    let refused = !job.kind().supports_prebuilt() && job.refuses_prebuilt() && !is_copy;
+    let refused = !job.kind().supports_prebuilt() && job.refuses_prebuilt() && !is_copy(job);
     // On other kinds the label has no effect (docs/reference/kueue.md §5.3).
     if prebuilt.name.is_empty() || !(job.kind().supports_prebuilt() || refused) {
         return vec![];

@@ -1057,7 +1057,7 @@ fn a_clone_whose_deletion_was_sent_takes_no_other_clones_place() {
         // `b` was the only one to have admitted its clone when the deletion was sent. Then so has `a`, in the same second.
         (5, race, &[admitted, "b live clone=1 admitted=5"], &["delete-clone a"]),
         (5, race, &["a live", "b live clone=1 admitted=5"], &["ready b"]),
-        // What became of the other clone meanwhile brings none back whose deletion may be applied at any time.
+        // What became of the other clone meanwhile brings none back that may be deleted at any time.
         (5, race, &[admitted, "b live"], &["delete-clone a", "create-clone b"]),
         (5, race, &[sent, "b live clone=1 evicted"], &["delete-clone a"]),
         (5, race, &["a live", "b live clone=1"], &["create-clone a"]),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::{AnnotatedTemplate, create, topology, update};
-use crate::{Job, JobGates, Kinds};
+use crate::{Job, JobGates, JobObject, Kinds};
 
 fn job(labels: &Value, annotations: &Value, spec: &Value) -> Job {
     let metadata = json!({ "name": "train", "labels": labels, "annotations": annotations });
@@ -125,10 +125,22 @@ fn a_group_of_the_only_pod_set_is_refused_unless_its_kind_has_no_groups() {
     let refused = |kind: (&str, &str), spec: Value| {
         let kind = Kinds::built_in().find(kind.0, kind.1).expect("a built-in kind");
         let job = kind.decode(json!({ "metadata": metadata, "spec": spec })).expect("it decodes");
-        let errors = texts(&create(&job, JobGates::default()));
-        assert_eq!(update(&job, &job, false, JobGates::default()), [], "one of a former version");
         let one = "can only define groups of exactly 2 pod sets, got: 1 pod set(s)";
-        errors.iter().filter(|error| error.ends_with(one)).count()
+        let count = |job: &JobObject| {
+            let errors = texts(&create(job, JobGates::default()));
+            errors.iter().filter(|error| error.ends_with(one)).count()
+        };
+        assert_eq!(update(&job, &job, false, JobGates::default()), [], "one of a former version");
+        let copied = json!({ "kueue.x-k8s.io/multikueue-origin": "hub" });
+        let owners = json!([{ "apiVersion": "a/v1", "kind": "A", "name": "a", "uid": "u", "controller": true }]);
+        for (field, value) in [("labels", copied), ("ownerReferences", owners)] {
+            let mut metadata = metadata.clone();
+            metadata[field] = value;
+            let job =
+                kind.decode(json!({ "metadata": metadata, "spec": spec })).expect("it decodes");
+            assert_eq!(count(&job), 0, "made from an accepted one");
+        }
+        count(&job)
     };
     for (kind, spec) in [
         (("jobset.x-k8s.io/v1alpha2", "JobSet"), json!({ "replicatedJobs": [replicated] })),

@@ -276,7 +276,8 @@ mod tests {
             });
             let create = json!([{"op": "create", "object": object}]);
             let step = json!({"do": create, "put": {}, "events": [event]});
-            assert_eq!(differences(&json!({"steps": [step]})), Vec::<String>::new());
+            let case = json!({"profile": "default", "steps": [step]});
+            assert_eq!(differences(&case), Vec::<String>::new());
         }
     }
 

@@ -34,7 +34,7 @@ fn world_with(annotations: &Value, others: &[Value]) -> RayWorld {
     world
 }
 
-/// A cluster whose clean-up runs with these annotations, just deleted.
+/// A cluster with a clean-up that runs with these annotations, just deleted.
 fn deleted(annotations: &Value) -> RayWorld {
     let mut world = world_with(annotations, &[]);
     world.begin();

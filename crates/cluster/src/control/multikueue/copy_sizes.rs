@@ -9,6 +9,7 @@ use ::jobs::{
 };
 use crds::{
     names::reasons::RESIZE_REFUSED,
+    template_defaults::same_pod_sets,
     v1beta2::{Workload, WorkloadSpec},
 };
 use jiff::Timestamp;
@@ -69,8 +70,8 @@ impl CopySizes<'_> {
             return self.job_size(JobSize { spec, renames: false });
         }
         let clone = &self.worker.clones.get(self.key)?.object().spec.pod_sets;
-        let granted =
-            self.expected.map(|expected| &expected.pod_sets).filter(|all| *all == clone)?;
+        let granted = self.expected.map(|expected| &expected.pod_sets);
+        let granted = granted.filter(|all| same_pod_sets(clone, all))?;
         let wanted = (hub, granted.as_slice());
         if prebuilt_name(&**copy, self.gates).name == &*self.key.name {
             let spec = size_to_push(&**copy, wanted, self.gates)?;

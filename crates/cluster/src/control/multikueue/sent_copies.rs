@@ -37,7 +37,7 @@ pub(super) struct SentCopies {
     generations: BTreeMap<ClusterId, Option<i64>>,
     /// The fields of the last change that was sent for each object.
     changes: BTreeMap<CreatedObject, Value>,
-    /// The uid of the last clone whose deletion was sent, by cluster.
+    /// The uid of the last clone that was sent a deletion, by cluster.
     deleted_clones: BTreeMap<ClusterId, String>,
 }
 

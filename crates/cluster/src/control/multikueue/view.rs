@@ -11,8 +11,7 @@ use crds::{
         AGENT_PROVISIONING_CHECK,
         conditions::{ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED, REFUSED},
     },
-    pod::PodTemplate,
-    template_defaults::same_template,
+    template_defaults::{same_pod_sets, same_template},
     v1beta2::{PodSet, Workload, WorkloadSpec},
 };
 use dispatch::{
@@ -390,16 +389,6 @@ pub(super) fn same_spec(clone: &Workload, expected: &WorkloadSpec) -> bool {
         && clone.queue_name == expected.queue_name
         && clone.maximum_execution_time_seconds == expected.maximum_execution_time_seconds
         && active(clone) == active(expected)
-}
-
-/// Whether two lists of pod sets are equal. A worker whose schema is of another version may have other defaults in templates.
-fn same_pod_sets(clone: &[PodSet], hub: &[PodSet]) -> bool {
-    let same = |clone: &PodSet, hub: &PodSet| {
-        let others = |set: &PodSet| PodSet { template: PodTemplate::default(), ..set.clone() };
-        others(clone) == others(hub) && same_template(&clone.template, &hub.template)
-    };
-    clone == hub
-        || (clone.len() == hub.len() && clone.iter().zip(hub).all(|(clone, hub)| same(clone, hub)))
 }
 
 /// Whether a clone asks for the pods of the hub's Workload. Their number may differ only after a partial admission: for another

@@ -1,4 +1,4 @@
-//! Workloads with quota whose queue ends.
+//! Workloads with quota in a queue that ends.
 
 use super::{cluster::Cluster, *};
 

@@ -35,7 +35,7 @@ fn a_queue_needs_no_topology() {
     assert!(reserved.starts_with("True"), "{reserved}");
 }
 
-/// The start of the Job whose Workload is stored with a reservation and these fields of its assignment.
+/// The start of a Job with a Workload that is stored with a reservation and these fields of its assignment.
 fn started(gates: &str, fields: &Value) -> Value {
     let gates = Gates::parse(gates).expect("gates");
     let settings = ManagerSettings::new(&Configuration::default(), &gates, &kinds(), false);

@@ -16,7 +16,7 @@ enum QueueStop {
     Drain,
     /// It does not exist, or is being deleted.
     Absent {
-        /// Its policy evicts its Workloads, for whose end its deletion waits.
+        /// Its policy evicts its Workloads: its deletion waits for their end.
         drains: bool,
     },
 }

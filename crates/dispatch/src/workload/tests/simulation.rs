@@ -92,7 +92,7 @@ struct SimulatedWorker {
     /// Calls that the hub has given up, and that the worker may still get.
     late: Vec<WorkerCall>,
     unsettled: UnsettledCreates<SimulatedObject, ()>,
-    /// The uid of the last clone whose deletion was sent.
+    /// The uid of the last clone that was sent a deletion.
     deleted_clone: Option<u64>,
     left_out: i64,
     /// It was lost for so long that its copy may run beside another one.
