@@ -249,7 +249,7 @@ fn a_refused_policy_is_an_event_and_a_new_attempt() {
 fn after_several_refused_policies_a_pass_writes_no_more_of_them() {
     let mut cluster = cluster_named("c1", &json!({"spec": {"networkPolicy": {}}}));
     let group = cluster["spec"]["workerGroupSpecs"][0].clone();
-    let groups = (0..9).map(|index| {
+    let groups = (0..20).map(|index| {
         let mut group = group.clone();
         group["groupName"] = json!(format!("w{index}"));
         group
@@ -261,7 +261,7 @@ fn after_several_refused_policies_a_pass_writes_no_more_of_them() {
         let metadata = json!({"name": name, "namespace": "ns", "ownerReferences": [owner]});
         json!({"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": metadata})
     };
-    let children: Vec<Value> = (0..9).map(former).collect();
+    let children: Vec<Value> = (0..20).map(former).collect();
     let (orders, end) = pass(&cluster, &children, &with_policies(), |step| match step {
         RayStep::Create(object) if object["kind"] != "NetworkPolicy" => done(step),
         RayStep::Create(_) | RayStep::Delete(_) => {
@@ -269,10 +269,10 @@ fn after_several_refused_policies_a_pass_writes_no_more_of_them() {
         }
         step => done(step),
     });
-    assert_eq!(created(&orders, "NetworkPolicy").len(), 4);
+    assert_eq!(created(&orders, "NetworkPolicy").len(), 16);
     let is_deletion = |step: &&RayStep| matches!(step, RayStep::Delete(_));
-    assert_eq!(orders.iter().filter(is_deletion).count(), 4);
-    assert_eq!(created(&orders, "Pod").len(), 10);
+    assert_eq!(orders.iter().filter(is_deletion).count(), 16);
+    assert_eq!(created(&orders, "Pod").len(), 21);
     assert!(end.iter().any(|step| matches!(step, RayStep::RequeueAfter(it) if it.as_secs() == 2)));
 }
 

@@ -23,8 +23,9 @@ fn wanted_policies(context: &ClusterContext<'_>) -> Vec<Value> {
     options.map_or_else(Vec::new, |options| policies(context, options))
 }
 
-/// How many refusals of a sort a pass takes. Each costs another decision, and what refuses so many hardly admits the next one.
-const MOST_REFUSALS: usize = 4;
+/// How many refusals of a sort a pass takes: more than most clusters have groups, because the policies after them wait, and each costs
+/// another decision.
+const MOST_REFUSALS: usize = 16;
 
 /// Why a policy is not as the spec asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
