@@ -42,8 +42,7 @@ pub fn pending_order(config: &IndexConfig, workload: &Workload) -> Option<dispat
 
 use std::sync::Arc;
 
-use crds::meta::is_true;
-use crds::names::{THIN_QUEUE, conditions};
+use crds::names::THIN_QUEUE;
 use crds::v1beta2::{PodSetRequest, Workload};
 use engine::ids::{TopologyNodeId, WorkloadId};
 use engine::spec::{QueueEligibility, WorkloadInfo};
@@ -69,7 +68,7 @@ impl Index {
         let (spec, request) = self.spec_and_request(names, workload, now);
         // What a parent shows is the admission of its variant, which is counted.
         let is_parent = self.config.is_parent(workload);
-        let admitted = is_true(&workload.status.conditions, conditions::ADMITTED) && !is_parent;
+        let admitted = workload.is_admitted() && !is_parent;
         let record = IndexedWorkload {
             request: self.requests.share(request),
             queue_order: dispatch::QueueOrder {

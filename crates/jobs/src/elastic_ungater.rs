@@ -27,7 +27,7 @@ pub struct ElasticPod<'a> {
 /// neither grants nor replaces, because its pods end.
 #[must_use]
 pub fn granting_slice<'a>(slices: &[&'a Workload]) -> Option<&'a Workload> {
-    let admitted: Vec<&Workload> = slices.iter().copied().filter(|one| is_admitted(one)).collect();
+    let admitted: Vec<&Workload> = slices.iter().copied().filter(|one| one.runs()).collect();
     let is_replaced = |old: &Workload| admitted.iter().any(|one| replaces(one, old));
     let last = admitted.iter().copied().filter(|one| !is_replaced(one));
     last.max_by_key(|one| {
@@ -77,11 +77,6 @@ fn granted(slice: &Workload) -> BTreeMap<&str, i32> {
         Some((set.name.as_str(), admitted.unwrap_or(wanted).min(wanted)))
     })
     .collect()
-}
-
-fn is_admitted(slice: &Workload) -> bool {
-    let admitted = slice.is_admitted();
-    admitted && !slice.is_finished() && !slice.is_evicted()
 }
 
 fn replaces(slice: &Workload, old: &Workload) -> bool {

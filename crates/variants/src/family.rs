@@ -110,11 +110,7 @@ fn admitted_flavor(workload: &Workload) -> Option<&str> {
 /// Whether it is admitted, with quota that it is not about to lose.
 #[must_use]
 pub fn is_admitted(workload: &Workload) -> bool {
-    let admitted = workload.is_admitted();
-    admitted
-        && workload.has_quota_reservation()
-        && !workload.is_evicted()
-        && !workload.is_finished()
+    workload.runs() && workload.has_quota_reservation()
 }
 
 /// Whether variants of this parent may compete: no switch, hold or missing pod keeps its job from running.

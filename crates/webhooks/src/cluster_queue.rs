@@ -54,12 +54,14 @@ impl Validate for ClusterQueue {
     }
 }
 
-/// An admission check may only be restricted to flavors of the ClusterQueue. A restriction that was wrong already may stay: older
-/// releases did not check it.
+/// An admission check may only be restricted to flavors of the ClusterQueue. A restriction that was wrong already may stay while
+/// neither it nor the flavors change: older releases did not check it.
 fn check_on_flavors(spec: &ClusterQueueSpec, old: Option<&ClusterQueueSpec>) -> Errors {
+    let all = |spec| flavors(spec).collect::<BTreeSet<_>>();
+    let old = old.filter(|old| all(old) == all(spec));
     let mut errors = Errors::new();
     for (at, rule) in check_rules(spec).enumerate() {
-        if old.is_some_and(|old| is_unchanged(rule, spec, old)) {
+        if old.is_some_and(|old| is_unchanged(rule, old)) {
             continue;
         }
         for (on, name) in rule.on_flavors.iter().enumerate() {
@@ -73,18 +75,14 @@ fn check_on_flavors(spec: &ClusterQueueSpec, old: Option<&ClusterQueueSpec>) -> 
     errors
 }
 
-/// Whether neither the restriction of a check nor the flavors of the ClusterQueue change.
-fn is_unchanged(
-    rule: &AdmissionCheckStrategyRule,
-    spec: &ClusterQueueSpec,
-    old: &ClusterQueueSpec,
-) -> bool {
-    let all = |spec| flavors(spec).collect::<BTreeSet<_>>();
-    let on = |rule: &AdmissionCheckStrategyRule| {
-        rule.on_flavors.iter().cloned().collect::<BTreeSet<_>>()
-    };
+/// Whether the restriction of a check does not change.
+fn is_unchanged(rule: &AdmissionCheckStrategyRule, old: &ClusterQueueSpec) -> bool {
     let stored = check_rules(old).find(|stored| stored.name == rule.name);
-    stored.is_some_and(|stored| on(stored) == on(rule)) && all(old) == all(spec)
+    stored.is_some_and(|stored| restriction(stored) == restriction(rule))
+}
+
+fn restriction(rule: &AdmissionCheckStrategyRule) -> BTreeSet<&String> {
+    rule.on_flavors.iter().collect()
 }
 
 fn flavors(spec: &ClusterQueueSpec) -> impl Iterator<Item = &str> {

@@ -8,7 +8,7 @@
 use serde_json::{Value, json};
 
 use super::Object;
-use crate::{schema_check::Mismatch, v1beta1, v1beta2};
+use crate::{json::items, schema_check::Mismatch, v1beta1, v1beta2};
 
 /// The bound on the columns of one slice.
 const DOMAINS_PER_SLICE: usize = 100_000;
@@ -37,10 +37,9 @@ pub(super) fn expand(assignment: &Object) -> Object {
 /// Checks that each domain of a v1beta1 assignment has a value for each level: a slice has a value of each domain in each of
 /// its columns. Values beyond the levels are dropped.
 pub(super) fn check_values(field: &str, assignment: &Value) -> Result<(), Mismatch> {
-    let length = |list: &Value| list.as_array().map_or(0, Vec::len);
-    let levels = length(&assignment["levels"]);
-    let mut domains = assignment["domains"].as_array().into_iter().flatten().enumerate();
-    match domains.find(|(_, domain)| length(&domain["values"]) < levels) {
+    let levels = items(&assignment["levels"]).len();
+    let mut domains = items(&assignment["domains"]).iter().enumerate();
+    match domains.find(|(_, domain)| items(&domain["values"]).len() < levels) {
         Some((at, _)) => Err(Mismatch {
             field: format!("{field}.domains[{at}].values"),
             expected: format!("a list with a value for each of {levels} levels"),

@@ -27,8 +27,8 @@ pub(super) fn to_v1beta2(parts: &mut ConvertedParts) {
 
 /// Checks the domains of all topology assignments in a v1beta1 status.
 pub(super) fn check_domains(status: &Value) -> Result<(), Mismatch> {
-    let assignments = status["admission"]["podSetAssignments"].as_array();
-    assignments.into_iter().flatten().enumerate().try_for_each(|(at, assignment)| {
+    let assignments = crate::json::items(&status["admission"]["podSetAssignments"]);
+    assignments.iter().enumerate().try_for_each(|(at, assignment)| {
         let field = format!("status.admission.podSetAssignments[{at}].topologyAssignment");
         topology_assignment::check_values(&field, &assignment["topologyAssignment"])
     })

@@ -73,6 +73,12 @@ impl Workload {
     pub fn is_finished(&self) -> bool {
         is_true(&self.status.conditions, FINISHED)
     }
+
+    /// Whether it is admitted, and neither evicted nor finished.
+    #[must_use]
+    pub fn runs(&self) -> bool {
+        self.is_admitted() && !self.is_evicted() && !self.is_finished()
+    }
 }
 
 /// The most pod sets that a Workload has.

@@ -23,7 +23,7 @@ use crate::state::State;
 use crate::topology::domain_tree::DomainTree;
 use crate::topology::{DomainAssignment, TopologyMode};
 use crate::workloads::admission::AdmissionRecord;
-use crate::workloads::equivalence_class::{EquivalenceClass, members};
+use crate::workloads::equivalence_class::{EquivalenceClass, members, worker_pod_set};
 use crate::workloads::layer::WorkloadLayer;
 
 /// What an assignment takes over of the slice that it replaces.
@@ -131,8 +131,7 @@ fn predict_group(
     group: &[usize],
 ) -> Option<Vec<(usize, RetainedLeaves)>> {
     let count = |at: usize| assignment.pod_sets.get(at).map_or(0, |one| one.count);
-    // The larger pod set is the worker pod set; of equal ones the first.
-    let workers = group.iter().copied().rev().max_by_key(|&at| count(at))?;
+    let workers = worker_pod_set(group, count)?;
     let mut found = Vec::new();
     for &at in group {
         let spec = &class.pod_sets[at];

@@ -45,7 +45,7 @@ fn pod_set_requests<'a>(
 ) -> Result<SmallVec<[TasPodSetRequest<'a>; 2]>, (usize, NoFitReason)> {
     let implied = state.queues.at(attempt.queue).topology_only;
     // A Workload with quota was admitted under other gates, or by an earlier version, and keeps what it has.
-    let is_new = state.workloads.admission(attempt.workload).is_none();
+    let is_new = || state.workloads.admission(attempt.workload).is_none();
     let count = |at: usize| assignment.pod_sets.get(at).map_or(0, |one| one.count);
     let mut all = SmallVec::new();
     let pod_sets = attempt.class.pod_sets.iter().zip(&assignment.pod_sets).enumerate();
@@ -54,8 +54,9 @@ fn pod_set_requests<'a>(
         if one.count == 0 || !(implied || spec.asks_for_topology()) {
             continue;
         }
-        let refused = || refusal(attempt.class, pod_set, one.delayed_topology, count);
-        if let Some(reason) = is_new.then(refused).flatten() {
+        if is_new()
+            && let Some(reason) = refusal(attempt.class, pod_set, one.delayed_topology, count)
+        {
             return Err((pod_set, reason));
         }
         if one.delayed_topology {

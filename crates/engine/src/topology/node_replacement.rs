@@ -155,7 +155,7 @@ fn topology_request(
     let Some(topology_request) = spec.topology.as_mut().filter(|_| !remaining.is_empty()) else {
         return (None, spec);
     };
-    let is_incomplete = |size: i64| missing % size.max(1) != 0;
+    let is_incomplete = |size: i64| missing % size != 0;
     // The moved pods make up whole slices, so only a required level constrains them.
     if topology_request.slices.first().is_none_or(|&(_, size)| !is_incomplete(size)) {
         return (required_domain(tree, topology_request, remaining), spec);

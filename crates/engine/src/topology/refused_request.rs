@@ -5,7 +5,7 @@
 use crate::reason::NoFitReason;
 use crate::topology::elastic_assignment::unsupported_constraint;
 use crate::topology::{NO_SLICE_SIZE, PlacementFailure};
-use crate::workloads::equivalence_class::{EquivalenceClass, members};
+use crate::workloads::equivalence_class::{EquivalenceClass, members, worker_pod_set};
 
 /// Why a pod set with pods gets no topology assignment, in whatever topology. `count` is the number of pods of a pod set.
 pub(crate) fn refusal(
@@ -27,10 +27,8 @@ fn lacks_slice_size(
     pod_set: usize,
     count: impl Fn(usize) -> i64,
 ) -> bool {
-    let group = members(class, pod_set);
-    // The larger pod set is the worker pod set; of equal ones the first.
-    let workers = group.iter().copied().rev().max_by_key(|&at| count(at));
     let request = class.pod_sets[pod_set].topology.as_ref();
     let first = request.and_then(|request| request.slices.first());
-    workers == Some(pod_set) && first.is_some_and(|&(_, size)| size == NO_SLICE_SIZE)
+    first.is_some_and(|&(_, size)| size == NO_SLICE_SIZE)
+        && worker_pod_set(&members(class, pod_set), count) == Some(pod_set)
 }

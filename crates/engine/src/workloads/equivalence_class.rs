@@ -166,6 +166,11 @@ pub(crate) fn members(class: &EquivalenceClass, first: usize) -> SmallVec<[usize
     all.filter(|(_, one)| group(one).as_ref() == Some(&name)).map(|(index, _)| index).collect()
 }
 
+/// The worker pod set of a group: the larger one, of equal ones the first. `count` is the number of pods of a pod set.
+pub(crate) fn worker_pod_set(group: &[usize], count: impl Fn(usize) -> i64) -> Option<usize> {
+    group.iter().copied().rev().max_by_key(|&at| count(at))
+}
+
 /// Whether Workloads of a class may get a flavor.
 pub(crate) fn allows(class: &EquivalenceClass, flavor: FlavorId) -> bool {
     class.allowed.as_ref().is_none_or(|allowed| allowed.contains(&flavor))

@@ -36,11 +36,7 @@ use std::{
 };
 
 use ::jobs::pod_sets_info::AssignedFlavors;
-use crds::{
-    meta::is_true,
-    names::conditions::{ADMITTED, EVICTED, FINISHED},
-    v1beta2::Workload,
-};
+use crds::v1beta2::Workload;
 use index::status::assigned_nodes;
 use jiff::Timestamp;
 use runtime::{
@@ -274,11 +270,8 @@ impl NodesAndPods {
         flavors: AssignedFlavors<'_>,
         now: Timestamp,
     ) -> Option<(AssignedNodes, BTreeMap<String, NodeHealth>)> {
-        let conditions = &workload.status.conditions;
-        let is_over = is_true(conditions, EVICTED) || is_true(conditions, FINISHED);
-        let runs = is_true(conditions, ADMITTED) && !is_over;
         let observed = self.availability.is_complete();
-        if !self.gates.enabled() || !observed || !runs || !has_topology(workload) {
+        if !self.gates.enabled() || !observed || !workload.runs() || !has_topology(workload) {
             return None;
         }
         let nodes = AssignedNodes::of(workload, flavors);

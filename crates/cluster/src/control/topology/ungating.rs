@@ -10,12 +10,7 @@ use ::jobs::{
     },
 };
 use crds::{
-    meta::is_true,
-    names::{
-        conditions::{ADMITTED, EVICTED, FINISHED},
-        gates::TOPOLOGY,
-        reasons, reporters,
-    },
+    names::{gates::TOPOLOGY, reasons, reporters},
     v1beta2::Workload,
 };
 use runtime::{
@@ -41,9 +36,7 @@ pub(super) fn ungate(
     ctx: &mut Context,
 ) {
     // Pods of an evicted Workload end, and must not start before. Domains of a finished one are not its own any more.
-    let conditions = &workload.status.conditions;
-    let is_over = is_true(conditions, EVICTED) || is_true(conditions, FINISHED);
-    if !is_true(conditions, ADMITTED) || is_over {
+    if !workload.runs() {
         return;
     }
     repeat(pods, (key, workload), ctx);
