@@ -11,7 +11,7 @@ pub const ROUND: i64 = 300 * 1_000_000_000;
 /// The clusters that race, and when there may be more.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClusterRace {
-    /// In the order in which they are nominated: that of their names, unless rounds add them.
+    /// In the order of the MultiKueueConfig. Where rounds add them, in the order in which they are nominated.
     pub clusters: Vec<ClusterId>,
     /// A configured cluster cannot be nominated now.
     pub incomplete: bool,
@@ -60,8 +60,6 @@ impl Fleet {
             // The sort is stable: the others keep their order.
             clusters.sort_by_key(|id| !self.holds_checkpoint(request, *id));
             round_ends = keep_round(&mut clusters, steps, nominated, now);
-        } else {
-            clusters.sort_unstable_by_key(|id| self.name(*id));
         }
         let until = exclusions.into_iter().chain(round_ends).min();
         ClusterRace { clusters, incomplete, until }

@@ -133,7 +133,11 @@ pub(super) fn admitted_at(view: &DispatchView<'_>, copy: &RemoteCopy) -> Option<
     clone.admitted_at.filter(|_| is_valid)
 }
 
-fn usable_clone<'c>(view: &DispatchView<'_>, copy: &'c RemoteCopy) -> Option<&'c RemoteWorkload> {
+/// A clone of this epoch that its worker has not changed, and that stays.
+pub(super) fn usable_clone<'c>(
+    view: &DispatchView<'_>,
+    copy: &'c RemoteCopy,
+) -> Option<&'c RemoteWorkload> {
     let carries = |clone: &&RemoteWorkload| view.carries(clone.epoch, clone.history);
     // A worker may admit a clone while its deletion is on the way: it has lost to another one already, and would take that one's place.
     let stays = |clone: &&RemoteWorkload| clone.same_spec && !clone.delete_sent;
@@ -197,9 +201,7 @@ fn progress_unreached(view: &DispatchView<'_>, copy: &RemoteCopy) -> NominationP
         };
     }
     // An incomplete list proves neither presence nor absence, and a create may have reached the cluster.
-    let may_have_copy =
-        hub.create_sent || matches!(copy.connection, RemoteConnection::NotSynced { .. });
-    if may_have_copy {
+    if withdrawal::is_awaited(view, copy) {
         return NominationProgress::Ongoing(Vec::new(), lost_at);
     }
     let queues_are_late = hub.race_until.is_some_and(|until| view.now >= until);

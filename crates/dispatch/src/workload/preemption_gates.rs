@@ -7,10 +7,7 @@
 
 use engine::Time;
 
-use super::{
-    DispatchStep, RemoteConnection, RemoteCopy, RemoteWorkload, dispatch_view::DispatchView,
-    nomination,
-};
+use super::{DispatchStep, RemoteConnection, RemoteCopy, dispatch_view::DispatchView, nomination};
 
 /// The hub's preemption gate of a clone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -54,8 +51,7 @@ pub(super) fn open_gate(view: &DispatchView<'_>) -> Option<DispatchStep> {
 
 /// Since when a clone waits for its gate.
 fn blocked_since(view: &DispatchView<'_>, copy: &RemoteCopy) -> Option<Time> {
-    let stays = |clone: &&RemoteWorkload| clone.same_spec && !clone.delete_sent;
-    let clone = view.living_clone(copy).filter(stays)?;
+    let clone = nomination::usable_clone(view, copy).and_then(|_| view.living_clone(copy))?;
     match clone.gate {
         CloneGate::Closed { blocked_since } if copy.connection == RemoteConnection::Connected => {
             blocked_since

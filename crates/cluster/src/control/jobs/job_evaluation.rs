@@ -70,9 +70,7 @@ impl JobEvaluation<'_> {
         }
         let of_job = (self.key, self.job);
         let former = self.owners.of_former_job(of_job, self.prebuilt, self.inputs.workloads);
-        let names = former.into_iter().filter_map(|workload| workload.metadata.name.clone());
-        let write = WorkloadStep::Delete;
-        names.map(|name| ReconcileStep::Workload { name, write: write.clone() }).collect()
+        former.into_iter().map(|workload| WorkloadStep::Delete.of(workload)).collect()
     }
 
     /// Reports a status that cannot be read, unless there is more to say.

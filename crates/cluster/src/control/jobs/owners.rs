@@ -237,13 +237,14 @@ fn ends_with_job(workload: &Workload, uid: &str) -> bool {
 fn is_of_former_job(workload: &Workload, job: &JobObject) -> bool {
     let made = |metadata: &ObjectMeta| metadata.creation_timestamp.as_ref().map(|time| time.0);
     // The watch may not show a later job of the name yet, with a Workload of its own: that one is not older than this job.
-    let is_older = made(&workload.metadata)
-        .zip(made(job.metadata()))
-        .is_some_and(|(workload, job)| workload < job);
-    let others_decide = group::is_group_workload(workload) || is_clone(workload);
+    let is_older = || {
+        let times = made(&workload.metadata).zip(made(job.metadata()));
+        times.is_some_and(|(workload, job)| workload < job)
+    };
+    let others_decide = || group::is_group_workload(workload) || is_clone(workload);
     has_former_controller(workload, job)
-        && is_older
-        && !others_decide
+        && is_older()
+        && !others_decide()
         && !is_deleting(&workload.metadata)
 }
 

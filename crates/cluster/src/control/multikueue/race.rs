@@ -140,8 +140,6 @@ impl WorkloadRace<'_> {
         } else {
             self.fleet.end_move(id);
         }
-        let fleet = &*self.fleet;
-        race.clusters.sort_unstable_by_key(|id| fleet.name(*id));
     }
 }
 

@@ -497,8 +497,13 @@ fn resources_that_a_cluster_queue_covers_no_longer_count_no_longer() {
 }
 
 pub(super) fn with_gates(gates: &str) -> Cluster {
+    Cluster::with(settings_with(gates))
+}
+
+/// The settings of a manager with these gates.
+pub(super) fn settings_with(gates: &str) -> ManagerSettings {
     let gates = Gates::parse(gates).expect("gates");
-    Cluster::with(ManagerSettings::new(&Configuration::default(), &gates, &kinds(), false))
+    ManagerSettings::new(&Configuration::default(), &gates, &kinds(), false)
 }
 
 #[test]

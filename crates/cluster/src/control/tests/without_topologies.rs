@@ -2,7 +2,7 @@
 
 use super::{
     cluster::{Cluster, json_merge},
-    life_cycle::with_gates,
+    life_cycle::{settings_with, with_gates},
     topologies::{body, checked, first_assignment, provisioning, required, topology},
     without_scheduler::reservation,
     *,
@@ -37,9 +37,7 @@ fn a_queue_needs_no_topology() {
 
 /// The start of a Job with a Workload that is stored with a reservation and these fields of its assignment.
 fn started(gates: &str, fields: &Value) -> Value {
-    let gates = Gates::parse(gates).expect("gates");
-    let settings = ManagerSettings::new(&Configuration::default(), &gates, &kinds(), false);
-    let mut cluster = Cluster::with(settings.without_scheduler());
+    let mut cluster = Cluster::with(settings_with(gates).without_scheduler());
     topology(&mut cluster);
     cluster.observe(ManagerInput::Job(batch_job(), jobs(vec![json!(job())]))).settle();
     let name = cluster.workloads.keys().next().expect("a Workload of the Job").clone();
