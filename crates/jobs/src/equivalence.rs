@@ -68,15 +68,14 @@ enum ComparedCounts {
 }
 
 impl ComparedCounts {
-    /// Whether the count of `wanted`, the pod set in this place of a Workload, is that of a job with these pod sets.
-    fn same(self, wanted: (usize, &PodSet), sets: &[PodSet]) -> bool {
-        let (index, wanted) = wanted;
-        let named = match self {
+    /// Whether the count of a Workload's pod set is that of a job with these pod sets, of which `set` is in the same place.
+    fn same(self, wanted: &PodSet, set: &PodSet, sets: &[PodSet]) -> bool {
+        let set = match self {
             Self::Ignored => return true,
-            Self::InOrder => None,
-            Self::ByName => sets.iter().find(|set| set.name == wanted.name),
+            Self::InOrder => set,
+            Self::ByName => sets.iter().find(|one| one.name == wanted.name).unwrap_or(set),
         };
-        named.or(sets.get(index)).is_some_and(|set| count(set) == count(wanted))
+        count(set) == count(wanted)
     }
 }
 
@@ -154,8 +153,7 @@ impl EitherPodSets<'_> {
     ) -> bool {
         [self.sets, self.written].into_iter().any(|sets| {
             sets.get(index).is_some_and(|set| {
-                compared.counts.same((index, wanted), sets)
-                    && same_set(wanted, set, compared, gates)
+                compared.counts.same(wanted, set, sets) && same_set(wanted, set, compared, gates)
             })
         })
     }

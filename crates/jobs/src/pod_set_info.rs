@@ -125,37 +125,20 @@ impl PodSetInfo {
 
     /// Merges another info, with the rule of a template.
     pub(crate) fn add(&mut self, other: &Self) -> Result<(), StartError> {
-        let mut set =
-            PodSet { name: self.name.clone(), count: Some(self.count), ..PodSet::default() };
-        let hosts = if other.hosts.is_empty() { &self.hosts } else { &other.hosts }.clone();
-        for info in [&*self, other] {
-            info.merge_fields(&mut set.template, false)?;
+        merge_map("annotations", &mut self.annotations, &other.annotations, &[])?;
+        merge_map("labels", &mut self.labels, &other.labels, &[])?;
+        merge_map("nodeSelector", &mut self.node_selector, &other.node_selector, &[])?;
+        merge_tolerations(&mut self.tolerations, &other.tolerations);
+        merge_gates(&mut self.scheduling_gates, &other.scheduling_gates);
+        if !other.hosts.is_empty() {
+            self.hosts.clone_from(&other.hosts);
         }
-        *self = Self { hosts, affinity: None, ..Self::of(&set) };
+        self.affinity = None;
         Ok(())
     }
 
     /// Merges the info into a template. For an elastic job, slice annotations are overwritten.
     pub fn merge_into(&self, template: &mut PodTemplate, elastic: bool) -> Result<(), StartError> {
-        let spec = self.merge_fields(template, elastic)?;
-        match &*self.hosts {
-            [] => {}
-            // Every kind of job carries a node selector.
-            [host] => {
-                let selector = [(HOSTNAME.to_owned(), host.clone())].into();
-                merge_map("nodeSelector", &mut spec.node_selector, &selector, &[])?;
-            }
-            hosts => node_affinity::require_hosts(spec, hosts),
-        }
-        Ok(())
-    }
-
-    /// Merges everything but the hosts. Returns the spec of the template.
-    fn merge_fields<'a>(
-        &self,
-        template: &'a mut PodTemplate,
-        elastic: bool,
-    ) -> Result<&'a mut PodSpec, StartError> {
         // Without additions no empty metadata is made: it would differ from the template of the
         // job.
         if !self.labels.is_empty() || !self.annotations.is_empty() {
@@ -167,23 +150,26 @@ impl PodSetInfo {
                 let annotations = &mut metadata.annotations;
                 merge_map("annotations", annotations, &self.annotations, overwritten)?;
             }
-            metadata.labels.edit(|labels| merge_map("labels", labels, &self.labels, queues))?;
+            if !self.labels.is_empty() {
+                metadata.labels.edit(|labels| merge_map("labels", labels, &self.labels, queues))?;
+            }
         }
         let spec: &mut PodSpec = template.spec.get_or_insert_default();
         merge_map("nodeSelector", &mut spec.node_selector, &self.node_selector, &[])?;
-        for toleration in &self.tolerations {
-            if !spec.tolerations.iter().any(|known| tolerate_the_same(known, toleration)) {
-                spec.tolerations.push(toleration.clone());
-            }
-        }
+        merge_tolerations(&mut spec.tolerations, &self.tolerations);
         let mut gates = gates_of(spec);
-        for gate in &self.scheduling_gates {
-            if !gates.contains(gate) {
-                gates.push(gate.clone());
-            }
-        }
+        merge_gates(&mut gates, &self.scheduling_gates);
         set_gates(spec, &gates);
-        Ok(spec)
+        match &*self.hosts {
+            [] => {}
+            // Every kind of job carries a node selector.
+            [host] => {
+                let selector = [(HOSTNAME.to_owned(), host.clone())].into();
+                merge_map("nodeSelector", &mut spec.node_selector, &selector, &[])?;
+            }
+            hosts => node_affinity::require_hosts(spec, hosts),
+        }
+        Ok(())
     }
 
     /// Restores a template to the info, except labels for which `keeps` is true. Returns whether it changed.
@@ -229,6 +215,22 @@ fn merge_map(
         into.insert(key.clone(), new.clone());
     }
     Ok(())
+}
+
+fn merge_tolerations(into: &mut Vec<Toleration>, from: &[Toleration]) {
+    for toleration in from {
+        if !into.iter().any(|known| tolerate_the_same(known, toleration)) {
+            into.push(toleration.clone());
+        }
+    }
+}
+
+fn merge_gates(into: &mut Vec<String>, from: &[String]) {
+    for gate in from {
+        if !into.contains(gate) {
+            into.push(gate.clone());
+        }
+    }
 }
 
 /// Whether two tolerations are equal. Without an operator it is `Equal`.

@@ -12,8 +12,16 @@ pub(crate) const MAX_LABEL_LENGTH: usize = 63;
 pub struct PrebuiltName<'a> {
     /// The name; empty without a prebuilt Workload.
     pub name: &'a str,
+    in_annotation: bool,
+}
+
+impl PrebuiltName<'_> {
     /// Field path.
-    pub field: String,
+    #[must_use]
+    pub fn field(&self) -> String {
+        let map = if self.in_annotation { "annotations" } else { "labels" };
+        format!("metadata.{map}[{PREBUILT_WORKLOAD_NAME}]")
+    }
 }
 
 /// The annotation takes precedence; the label is read if it is missing or empty. Without
@@ -24,12 +32,10 @@ pub fn prebuilt_name<J: GenericJob>(job: &J, gates: JobGates) -> PrebuiltName<'_
         .filter(|name| !name.is_empty())
         .filter(|name| gates.identifier_annotations || name.len() > MAX_LABEL_LENGTH);
     match annotation {
-        Some(name) => {
-            PrebuiltName { name, field: format!("metadata.annotations[{PREBUILT_WORKLOAD_NAME}]") }
-        }
+        Some(name) => PrebuiltName { name, in_annotation: true },
         None => PrebuiltName {
             name: job.label(PREBUILT_WORKLOAD_NAME).unwrap_or_default(),
-            field: format!("metadata.labels[{PREBUILT_WORKLOAD_NAME}]"),
+            in_annotation: false,
         },
     }
 }

@@ -38,8 +38,7 @@ pub fn create<J: GenericJob>(job: &J, gates: JobGates) -> Errors {
     errors.extend(check_common(job, gates));
     // What a former version accepted is still dispatched, and its controller still makes its children.
     if is_copy(job) || controller(job.metadata()).is_some() {
-        let accepted = group_of_only_template(job, gates);
-        errors.retain(|error| !accepted.contains(error));
+        accept_group_of_only_template(&mut errors, job, gates);
     }
     errors.extend(pod_index_offset::check(job, gates));
     errors.extend(job.validate_create(gates));
@@ -83,8 +82,7 @@ fn check_changed<J: GenericJob>(new: &J, old: &J, gates: JobGates) -> Errors {
     let mut errors = if new.checks_syntax_of_updates() { check_syntax(new, gates) } else { vec![] };
     errors.extend(check_common(new, gates));
     // A former version accepted such a group: what has it is still started and stopped.
-    let accepted = group_of_only_template(old, gates);
-    errors.retain(|error| !accepted.contains(error));
+    accept_group_of_only_template(&mut errors, old, gates);
     errors
 }
 
@@ -134,11 +132,17 @@ fn check_topology<J: GenericJob>(job: &J, gates: JobGates) -> Errors {
     errors
 }
 
-/// Errors of the groups of a job with one template.
-fn group_of_only_template<J: GenericJob>(job: &J, gates: JobGates) -> Errors {
+/// Removes the errors of the groups of a job, which was accepted, if it has one template.
+fn accept_group_of_only_template<J: GenericJob>(errors: &mut Errors, job: &J, gates: JobGates) {
     let checks = gates.topology && job.checks_topology() && job.checks_pod_set_groups();
+    if errors.is_empty() || !checks {
+        return;
+    }
     let templates = job.templates();
-    if checks && templates.len() == 1 { topology::check_groups(&templates) } else { vec![] }
+    if templates.len() == 1 {
+        let accepted = topology::check_groups(&templates);
+        errors.retain(|error| !accepted.contains(error));
+    }
 }
 
 fn annotations<J: GenericJob>(job: &J) -> BTreeMap<String, String> {
@@ -160,11 +164,11 @@ fn check_prebuilt<J: GenericJob>(job: &J, gates: JobGates) -> Errors {
     }
     let problems = subdomain_problems(prebuilt.name).into_iter();
     let mut errors: Errors = problems
-        .map(|problem| FieldError::invalid(&prebuilt.field, prebuilt.name, problem))
+        .map(|problem| FieldError::invalid(prebuilt.field(), prebuilt.name, problem))
         .collect();
     if refused {
         let detail = format!("Is not supported for \"{}\"", job.kind().gvk());
-        errors.push(FieldError::forbidden(&prebuilt.field, detail));
+        errors.push(FieldError::forbidden(prebuilt.field(), detail));
     }
     errors
 }
@@ -180,7 +184,7 @@ fn check_prebuilt_change<J: GenericJob>(new: &J, old: &J, gates: JobGates) -> Er
     {
         return vec![];
     }
-    vec![immutable(prebuilt.field, prebuilt.name)]
+    vec![immutable(prebuilt.field(), prebuilt.name)]
 }
 
 fn check_number_of_pod_sets<J: GenericJob>(job: &J) -> Errors {

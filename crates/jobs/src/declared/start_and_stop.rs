@@ -215,8 +215,7 @@ fn permuted<'a>(sets: &[DeclaredPodSet], infos: &'a [PodSetInfo]) -> Option<Vec<
 /// with. Their own counts lack pods that have ended.
 fn keeps_counts(sets: &[DeclaredPodSet], infos: &[PodSetInfo]) -> bool {
     sets.iter().zip(infos).all(|(set, info)| {
-        set.name == info.name
-            || sets.iter().any(|named| named.name == info.name && named.count() == set.count())
+        sets.iter().any(|named| named.name == info.name && named.count() == set.count())
     })
 }
 

@@ -127,7 +127,7 @@ fn check_prebuilt(pod: &Pod, gates: JobGates) -> Errors {
         return vec![];
     }
     let detail = "prebuilt workload and pod group should be equal";
-    vec![FieldError::invalid(prebuilt.field, prebuilt.name, detail)]
+    vec![FieldError::invalid(prebuilt.field(), prebuilt.name, detail)]
 }
 
 #[cfg(test)]

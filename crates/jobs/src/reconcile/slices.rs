@@ -486,12 +486,13 @@ fn created(slice: &Workload) -> Option<jiff::Timestamp> {
 
 /// Whether both have pod sets of the same names. A job may list its groups in another order than its slice, which keeps its own.
 fn same_names(left: &[PodSet], right: &[PodSet]) -> bool {
-    let sorted = |sets: &[PodSet]| -> Vec<String> {
-        let mut names: Vec<String> = sets.iter().map(|set| set.name.clone()).collect();
-        names.sort_unstable();
-        names
-    };
-    sorted(left) == sorted(right)
+    sorted_names(left) == sorted_names(right)
+}
+
+fn sorted_names(sets: &[PodSet]) -> Vec<&str> {
+    let mut names: Vec<&str> = sets.iter().map(|set| set.name.as_str()).collect();
+    names.sort_unstable();
+    names
 }
 
 fn grows(wanted: &[PodSet], held: &[PodSet]) -> bool {

@@ -109,7 +109,8 @@ pub enum WorkloadStep {
 
 impl WorkloadStep {
     /// The step that writes this Workload.
-    pub(crate) fn of<J>(self, workload: &Workload) -> ReconcileStep<J> {
+    #[must_use]
+    pub fn of<J>(self, workload: &Workload) -> ReconcileStep<J> {
         ReconcileStep::Workload { name: name(workload), write: self }
     }
 }

@@ -25,8 +25,7 @@ impl RaySpec {
         object: &Value,
         sets: &mut [PodSet],
     ) {
-        let head = sets.iter_mut().find(|set| set.name == HEAD);
-        let Some(head) = head.and_then(|set| set.template.spec.as_mut()) else { return };
+        let Some(head) = head_of(sets) else { return };
         let Some(cluster) = self.cluster.get(object) else { return };
         if is_fault_tolerant(metadata, cluster) {
             hold_room_for_redis(head);
@@ -42,14 +41,17 @@ impl RaySpec {
 
     /// Gives the head of a RayJob that it submits the form of a former version, in which the submitter had the image of the head.
     pub(in crate::declared) fn restore_former_head(sets: &mut [PodSet]) {
-        let head = sets.iter_mut().find(|set| set.name == HEAD);
-        let Some(head) = head.and_then(|set| set.template.spec.as_mut()) else { return };
+        let Some(head) = head_of(sets) else { return };
         let image = head_image(head);
         // The submitter is the container that was added last.
         if let Some(submitter) = head.containers.last_mut() {
             *submitter = submitter::container(image.as_ref());
         }
     }
+}
+
+fn head_of(sets: &mut [PodSet]) -> Option<&mut PodSpec> {
+    sets.iter_mut().find(|set| set.name == HEAD)?.template.spec.as_deref_mut()
 }
 
 impl RaySpec {

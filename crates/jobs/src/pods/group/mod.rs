@@ -108,11 +108,11 @@ pub fn reconcile(context: GroupContext<'_>) -> Steps {
     }
     let is_held = |pod: &Pod| context.is_held(pod, workload);
     let members = members::assign(context.pods, &workload.spec.pod_sets, &is_held);
-    // The Workload of a serving group follows its owner, which has the time limit. A prebuilt one has its own, as upstream.
-    let has_own_limit = status::is_serving(context.pods) || context.is_prebuilt();
     let limit = workload.spec.maximum_execution_time_seconds;
+    // The Workload of a serving group follows its owner, which has the time limit. A prebuilt one has its own, as upstream.
+    let has_own_limit = || status::is_serving(context.pods) || context.is_prebuilt();
     let fits_none = members.kept.is_empty() && members.replaced.is_empty();
-    if fits_none || (!has_own_limit && limit != context.max_exec_time()) {
+    if fits_none || (limit != context.max_exec_time() && !has_own_limit()) {
         return replace_workload(workload, context);
     }
     recompose(workload, &members, context)
@@ -324,7 +324,7 @@ fn release_members(workload: &Workload, context: GroupContext<'_>) -> Steps {
     let [late, others] = [late, others].map(|all| all.into_iter().map(|(_, pod)| pod).collect());
     let (late, others): (Vec<&Pod>, Vec<&Pod>) = (late, others);
     // A member that comes after the end of a prebuilt Workload owns it as well.
-    let owned = add_owners(workload, &others).filter(|_| context.is_prebuilt());
+    let owned = context.is_prebuilt().then(|| add_owners(workload, &others)).flatten();
     let mut steps: Steps = owned.into_iter().collect();
     steps.extend(finalize(&others, context));
     steps.extend(remove_excess(&late, context));
