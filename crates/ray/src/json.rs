@@ -11,7 +11,7 @@ use crate::names;
 
 /// Whether another controller runs a RayJob or RayService; under MultiKueue that is one of a worker cluster.
 #[must_use]
-pub fn is_run_elsewhere(object: &Value) -> bool {
+pub(crate) fn is_run_elsewhere(object: &Value) -> bool {
     let managed_by = text(&object["spec"]["managedBy"]);
     !managed_by.is_empty() && managed_by != names::BUILT_IN_CONTROLLER
 }

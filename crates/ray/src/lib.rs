@@ -46,6 +46,5 @@ mod v1alpha1;
 pub mod webhook;
 
 pub use cluster::PassInputs;
-pub use json::is_run_elsewhere;
 pub use operator_file::RayFileError;
 pub use operator_variables::RayVariableError;

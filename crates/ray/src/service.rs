@@ -8,7 +8,7 @@
 //! | `clusters`, `goal` | which clusters are made, changed and removed; whether a cluster is of the present spec |
 //! | `go_form` | when two specs are equal for an operator in Go |
 //! | `serve_label`, `applications`, `serve_config` | what heads serve, and what they are asked and sent |
-//! | `services`, `gateway` | how traffic reaches a cluster |
+//! | `services`, `named_objects`, `gateway` | how traffic reaches a cluster; which Services count by their names alone |
 //! | `incremental` | how traffic and capacity move from one cluster to another |
 //! | `promotion`, `conditions` | which cluster is active, and the conditions |
 //! | `suspension` | removal of everything, and the return |
@@ -26,6 +26,7 @@ mod go_form;
 mod goal;
 mod incremental;
 mod memory;
+mod named_objects;
 mod promotion;
 mod serve_config;
 mod serve_label;
@@ -36,5 +37,6 @@ mod validate;
 
 pub use decide::decide;
 pub use memory::ServiceMemory;
+pub use named_objects::named_objects;
 pub(crate) use validate::check_timeout;
 pub use validate::{InvalidService, check_service};

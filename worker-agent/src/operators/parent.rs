@@ -9,10 +9,9 @@ use std::{
 use appwrapper::{WrapperFacts, settings::WrapperSettings};
 use crds::json::{label, text};
 use ray::{
-    PassInputs, is_run_elsewhere, names,
+    PassInputs, names,
     service::ServiceMemory,
     settings::{OperatorSettings, RayGates},
-    step::RayTarget,
 };
 use runtime::watch::{ApiResource, Key};
 use serde_json::Value;
@@ -189,24 +188,6 @@ fn services_of(service: &Value) -> Vec<String> {
     let of_clusters = clusters_of(service).map(|cluster| format!("{cluster}-serve-svc"));
     let own = [format!("{name}-head-svc"), format!("{name}-serve-svc"), given.to_owned()];
     own.into_iter().chain(of_clusters).filter(|name| !name.is_empty()).collect()
-}
-
-/// The Services of a RayService that a user's Service may stand for.
-pub(super) fn named_services(service: &Value) -> Vec<RayTarget> {
-    if is_run_elsewhere(service) {
-        return Vec::new();
-    }
-    let is_incremental = service["spec"]["upgradeStrategy"]["type"] == names::INCREMENTAL_UPGRADE;
-    let name = text(&service["metadata"]["name"]);
-    let serve = match text(&service["spec"]["serveService"]["metadata"]["name"]) {
-        "" => format!("{name}-serve-svc"),
-        given => given.to_owned(),
-    };
-    // Each name that has no Service costs a read per pass.
-    let clusters = clusters_of(service).into_iter().filter(|it| is_incremental && !it.is_empty());
-    let of_clusters = clusters.map(|cluster| format!("{cluster}-serve-svc"));
-    let wanted = [format!("{name}-head-svc"), serve].into_iter().chain(of_clusters);
-    wanted.map(|name| RayTarget::named("v1", "Service", name)).collect()
 }
 
 /// The operated objects that a change of `object` concerns, itself included.

@@ -7,7 +7,7 @@ use ray::{PassInputs, names, settings::OperatorSettings, step::RayTarget};
 use runtime::watch::ApiResource;
 use serde_json::Value;
 
-use super::{parent::named_services, resources::route_kinds};
+use super::resources::route_kinds;
 
 /// An object that a pass reads before its decision.
 pub(super) struct UnwatchedObject {
@@ -29,7 +29,7 @@ pub(super) fn unwatched_objects(
     let children: Vec<&Value> = children.iter().map(|child| &**child).collect();
     let named = match parent["kind"].as_str() {
         Some("RayCluster") => ray::cluster::named_objects(parent, inputs, settings),
-        Some("RayService") => named_services(parent),
+        Some("RayService") => ray::service::named_objects(parent, settings),
         Some("RayJob") => ray::job::named_objects(parent, &children),
         _ => Vec::new(),
     };

@@ -72,7 +72,7 @@ impl JobAttempt<'_> {
     fn add_sidecar(&self, spec: &mut Value) {
         let cluster = json!({"metadata": {"name": self.cluster_name}, "spec": spec.clone()});
         let Ok(cluster_spec) = cluster_spec(&cluster) else { return };
-        let container = self.with_context(&cluster, &cluster_spec, |context| {
+        let container = with_context(self.settings, (&cluster, &cluster_spec), |context| {
             let mut container = default_container(context.spec);
             let submitter = Submitter::beside_head(self, context);
             submitter_container(self, &submitter, &mut container);
@@ -94,8 +94,9 @@ impl JobAttempt<'_> {
             return Err(problem.to_owned());
         }
         let cluster_spec = cluster_spec(cluster)?;
-        let template =
-            self.with_context(cluster, &cluster_spec, |context| self.template(context))?;
+        let template = with_context(self.settings, (cluster, &cluster_spec), |context| {
+            self.template(context)
+        })?;
         let retries = self.spec.submitter_config.as_ref().and_then(|it| it.backoff_limit);
         Ok(json!({
             "apiVersion": "batch/v1",
@@ -110,9 +111,9 @@ impl JobAttempt<'_> {
         }))
     }
 
-    /// Whether a Job submits the job of this attempt to this address of a head.
+    /// Whether a Job submits the job of this attempt to the present head.
     #[must_use]
-    pub fn has_submitter(&self, job: &Value, address: &str) -> bool {
+    pub fn has_submitter(&self, job: &Value) -> bool {
         let containers = items(&job["spec"]["template"]["spec"]["containers"]);
         let value_of = |wanted: &str| {
             let mut variables = containers.iter().flat_map(|it| items(&it["env"]));
@@ -121,7 +122,7 @@ impl JobAttempt<'_> {
             found.map_or("", |variable| text(&variable["value"]))
         };
         value_of("RAY_JOB_SUBMISSION_ID") == self.job_id
-            && value_of("RAY_DASHBOARD_ADDRESS").ends_with(address)
+            && value_of("RAY_DASHBOARD_ADDRESS").ends_with(self.dashboard_url)
     }
 
     fn template(&self, context: &ClusterContext<'_>) -> Result<Value, String> {
@@ -153,7 +154,7 @@ impl JobAttempt<'_> {
     /// The spec of the cluster does not decode.
     pub fn head_service(&self, cluster: &Value) -> Result<Value, String> {
         let cluster_spec = cluster_spec(cluster)?;
-        let mut service = self.with_context(cluster, &cluster_spec, head_service_of);
+        let mut service = with_context(self.settings, (cluster, &cluster_spec), head_service_of);
         let metadata = object(field(&mut service, "metadata"));
         let mut labels = self.origin_labels();
         labels[names::NODE_TYPE_LABEL] = json!("head");
@@ -163,39 +164,6 @@ impl JobAttempt<'_> {
         metadata.insert("labels".to_owned(), labels);
         metadata.insert("ownerReferences".to_owned(), json!([self.owner_reference()]));
         Ok(service)
-    }
-
-    /// `host:port` of the dashboard of the cluster's head.
-    ///
-    /// # Errors
-    /// The spec of the cluster does not decode, or the Service of its head does not lead to the dashboard.
-    pub(super) fn dashboard(&self, cluster: &Value) -> Result<String, String> {
-        let cluster_spec = cluster_spec(cluster)?;
-        Ok(self.with_context(cluster, &cluster_spec, dashboard_address)?)
-    }
-
-    /// The Secret with the token that the head asks for.
-    pub(super) fn token_secret(&self, cluster: &Value) -> Option<String> {
-        let cluster_spec = cluster_spec(cluster).ok()?;
-        self.with_context(cluster, &cluster_spec, token_secret)
-    }
-
-    fn with_context<T>(
-        &self,
-        cluster: &Value,
-        spec: &RayClusterSpec,
-        make: impl FnOnce(&ClusterContext<'_>) -> T,
-    ) -> T {
-        // Nothing here depends on time or chance.
-        let inputs = PassInputs { now: jiff::Timestamp::UNIX_EPOCH, seed: [0; 32] };
-        let settings = self.settings;
-        make(&ClusterContext {
-            cluster,
-            spec,
-            children: &ClusterChildren::default(),
-            settings,
-            inputs: &inputs,
-        })
     }
 
     fn origin_labels(&self) -> Value {
@@ -218,6 +186,32 @@ impl JobAttempt<'_> {
             "blockOwnerDeletion": true,
         })
     }
+}
+
+/// `host:port` of the dashboard of the cluster's head.
+///
+/// # Errors
+/// The spec of the cluster does not decode, or the Service of its head does not lead to the dashboard.
+pub(super) fn dashboard_of(cluster: &Value, settings: &OperatorSettings) -> Result<String, String> {
+    let cluster_spec = cluster_spec(cluster)?;
+    Ok(with_context(settings, (cluster, &cluster_spec), dashboard_address)?)
+}
+
+/// The Secret with the token that the head of a cluster asks for.
+pub(super) fn token_secret_of(cluster: &Value, settings: &OperatorSettings) -> Option<String> {
+    let cluster_spec = cluster_spec(cluster).ok()?;
+    with_context(settings, (cluster, &cluster_spec), token_secret)
+}
+
+fn with_context<T>(
+    settings: &OperatorSettings,
+    (cluster, spec): (&Value, &RayClusterSpec),
+    make: impl FnOnce(&ClusterContext<'_>) -> T,
+) -> T {
+    // Nothing here depends on time or chance.
+    let inputs = PassInputs { now: jiff::Timestamp::UNIX_EPOCH, seed: [0; 32] };
+    let children = &ClusterChildren::default();
+    make(&ClusterContext { cluster, spec, children, settings, inputs: &inputs })
 }
 
 fn cluster_spec(cluster: &Value) -> Result<RayClusterSpec, String> {

@@ -8,6 +8,7 @@ use crds::decode::from_value;
 use serde_json::{Value, json};
 
 use super::{
+    children::token_secret_of,
     cleanup::clean_up,
     context::{JobContext, SubmissionMode},
     initializing::{initialize, wait_for_job_id},
@@ -214,7 +215,7 @@ fn finalize(
         !status.job_ended() && !fields.dashboard_url.is_empty() && !fields.job_id.is_empty();
     if may_run {
         let url = format!("http://{}{}/stop", fields.dashboard_url, job_path(&fields.job_id));
-        let token_secret = token_of(job, children, status, settings);
+        let token_secret = token_of(children, status, settings);
         let request = HeadRequest { method: HeadMethod::Post, url, body: None, token_secret };
         // The answer decides nothing: a head that is gone keeps no RayJob.
         if pass.ask(request).is_none() {
@@ -227,22 +228,12 @@ fn finalize(
 }
 
 fn token_of(
-    job: &Value,
     children: &[&Value],
     status: &AttemptStatus,
     settings: &OperatorSettings,
 ) -> Option<String> {
-    let fields = &status.fields;
-    let is_cluster =
-        |it: &&Value| it["kind"] == "RayCluster" && name(it) == fields.ray_cluster_name;
+    let wanted = &status.fields.ray_cluster_name;
+    let is_cluster = |it: &&Value| it["kind"] == "RayCluster" && name(it) == wanted;
     let cluster = children.iter().copied().find(is_cluster)?;
-    let attempt = super::JobAttempt {
-        job,
-        spec: &RayJobSpec::default(),
-        cluster_name: &fields.ray_cluster_name,
-        job_id: &fields.job_id,
-        dashboard_url: &fields.dashboard_url,
-        settings,
-    };
-    attempt.token_secret(cluster)
+    token_secret_of(cluster, settings)
 }

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::{
+    children::dashboard_of,
     context::{JobContext, SubmissionMode},
     phase::JobPhase,
     status::{AttemptStatus, reasons},
@@ -42,7 +43,7 @@ pub(super) fn initialize<'a>(
         }
         return;
     }
-    match context.attempt(status).dashboard(&cluster) {
+    match dashboard_of(&cluster, context.settings) {
         Ok(address) => status.fields.dashboard_url = address,
         Err(why) => {
             let message = format!("RayCluster {}: {why}", context.path(name(&cluster)));
@@ -168,8 +169,7 @@ pub(super) fn ensure_submitter(
 ) -> bool {
     if let Some(job) = context.own("Job", context.name()) {
         // The create of an earlier attempt was carried out late: that Job submits to a cluster that is gone.
-        let address = &status.fields.dashboard_url;
-        let is_present = context.attempt(status).has_submitter(job, address);
+        let is_present = context.attempt(status).has_submitter(job);
         if !is_present {
             delete_submitter(context, pass, job);
         }

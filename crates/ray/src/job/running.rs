@@ -9,6 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use super::{
+    children::token_secret_of,
     context::{JobContext, SubmissionMode},
     head_service::reconcile_head_service,
     initializing::{cluster, ensure_submitter, leave_early},
@@ -216,7 +217,7 @@ struct Head {
 impl Head {
     /// The address is that of the status: it names the head to which the job was submitted.
     fn of(context: &JobContext<'_>, status: &AttemptStatus, cluster: &Value) -> Self {
-        let token_secret = context.attempt(status).token_secret(cluster);
+        let token_secret = token_secret_of(cluster, context.settings);
         Self { address: status.fields.dashboard_url.clone(), token_secret }
     }
 

@@ -119,6 +119,11 @@ fn head_service(context: &ServiceContext<'_>, cluster: &Value) -> Option<Value> 
     Some(service)
 }
 
+/// The name of the serve Service of an object, if its own spec gives it none.
+pub(super) fn serve_service_name(given: &str, of: &str) -> String {
+    if given.is_empty() { format!("{of}-serve-svc") } else { given.to_owned() }
+}
+
 /// The Service of the pods of a cluster that serve. Of an incremental upgrade each cluster has one of its own.
 ///
 /// # Errors
@@ -136,14 +141,13 @@ pub(super) fn serve_service(
     labels[names::ORIGIN_NAME_LABEL] = json!(of);
     labels[names::SERVE_LABEL] = json!(label_value(&format!("{of}-serve")));
     let annotations = texts(&service["metadata"]["annotations"]);
-    let given_name = name(&service).to_owned();
     let owner = if is_incremental {
         context.of_cluster(cluster, |it| it.owner_reference())
     } else {
         Some(context.owner_reference())
     };
     let mut metadata = json!({
-        "name": if given_name.is_empty() { format!("{of}-serve-svc") } else { given_name },
+        "name": serve_service_name(name(&service), of),
         "namespace": context.namespace(),
         "labels": labels,
         "ownerReferences": [owner],
