@@ -56,29 +56,30 @@ CRATE_SUITES := $(basename $(notdir $(wildcard crates/*/tests/*.rs crds/tests/*.
 # output of a lane comes as a whole. The failures of all lanes are repeated at the end, where they are found.
 others:
 	@rm -f $(LANE_LOGS)
-	@$(MAKE) --no-print-directory --keep-going -j3 --output-sync=target lab-lane-1 lab-lane-2 crate-suites; \
+	@$(MAKE) --no-print-directory --keep-going -j3 --output-sync=target $(LANES); \
 	  made=$$?; [ $$made = 0 ] || e2e/failures.sh $(LANE_LOGS); exit $$made
 
 $(TARGET):
 	@mkdir -p $@
 
-# What each lane prints.
-LANE_LOGS := $(TARGET)/lab-lane-1.log $(TARGET)/lab-lane-2.log $(TARGET)/crate-suites.log
+# What each lane prints is kept.
+LANES := lab-lane-1 lab-lane-2 crate-suites
+LANE_LOGS := $(LANES:%=$(TARGET)/%.log)
 
 # More threads than cores, and few enough that labs do not start all at once. Errors of lab tests say where they waited for what; a
 # stack says no more.
 LAB_TEST := RUST_TEST_THREADS=6 RUST_LIB_BACKTRACE=0 $(CARGO) test --workspace --locked --no-fail-fast
 
 lab-lane-1: | $(TARGET)
-	$(LAB_TEST) $(LAB_LANE_1:%=--test=%) 2>&1 | tee $(TARGET)/lab-lane-1.log
+	$(LAB_TEST) $(LAB_LANE_1:%=--test=%) 2>&1 | tee $(TARGET)/$@.log
 
 lab-lane-2: | $(TARGET)
-	$(LAB_TEST) $(LAB_LANE_2:%=--test=%) 2>&1 | tee $(TARGET)/lab-lane-2.log
+	$(LAB_TEST) $(LAB_LANE_2:%=--test=%) 2>&1 | tee $(TARGET)/$@.log
 
 # At low priority: control planes that answer late would fail the lab's tests.
 crate-suites: | $(TARGET)
-	nice -n 19 $(CARGO) test --workspace --locked --no-fail-fast --lib --bins $(sort $(CRATE_SUITES:%=--test=%)) 2>&1 | tee $(TARGET)/crate-suites.log
-	nice -n 19 $(CARGO) test --workspace --locked --doc 2>&1 | tee -a $(TARGET)/crate-suites.log
+	nice -n 19 $(CARGO) test --workspace --locked --no-fail-fast --lib --bins $(sort $(CRATE_SUITES:%=--test=%)) 2>&1 | tee $(TARGET)/$@.log
+	nice -n 19 $(CARGO) test --workspace --locked --doc 2>&1 | tee -a $(TARGET)/$@.log
 
 # Clippy optimizes less than the compiler.
 COUNTS := env -u RUSTC_WORKSPACE_WRAPPER $(CARGO) bench --quiet --locked --profile counts -p engine --bench engine -- counts

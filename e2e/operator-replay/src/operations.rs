@@ -56,11 +56,9 @@ fn unknown_part(operation: &Value) -> Option<String> {
     let Some((_, fields)) = OPERATIONS.iter().find(|(known, _)| *known == name) else {
         return Some(format!("the operation {name:?}"));
     };
-    let keys = |value: &Value| -> Vec<String> {
-        value.as_object().into_iter().flatten().map(|(key, _)| key.clone()).collect()
-    };
     let other = |value: &Value, known: &[&str]| {
-        keys(value).into_iter().find(|key| key != "op" && !known.contains(&key.as_str()))
+        let mut keys = value.as_object().into_iter().flatten().map(|(key, _)| key);
+        keys.find(|key| *key != "op" && !known.contains(&key.as_str())).cloned()
     };
     let set = &operation["set"];
     let propagation = operation["propagation"].as_str();
@@ -82,7 +80,7 @@ pub(crate) fn target(objects: &BTreeMap<String, Value>, operation: &Value) -> St
 }
 
 /// The number of a create, by which objects are in the order of their appearance.
-fn version(object: &Value) -> u64 {
+pub(crate) fn version(object: &Value) -> u64 {
     let version = object["metadata"]["resourceVersion"].as_str().unwrap_or_default();
     version.parse().unwrap_or_default()
 }
@@ -121,18 +119,26 @@ pub(crate) fn orphan(objects: &mut BTreeMap<String, Value>, owner: &str) {
     }
 }
 
-/// A patch with the namespace in place of `$NS`, without what the API server ignores: with `sub` all but the status.
-pub(crate) fn merge_patch(operation: &Value) -> Value {
+/// Applies a merge patch or a JSON patch, with the namespace in place of `$NS`. A JSON patch that does not fit changes nothing, and false
+/// is the answer. Of a merge patch with `sub` the API server ignores all but the status.
+pub(crate) fn patch(object: &mut Value, operation: &Value) -> bool {
     let text = operation["patch"].to_string().replace("$NS", "<ns>");
+    if operation["op"] == "jsonPatch" {
+        let patch = serde_json::from_str::<json_patch::Patch>(&text);
+        return patch.is_ok_and(|patch| json_patch::patch(object, &patch).is_ok());
+    }
     let patch: Value = serde_json::from_str(&text).unwrap_or_default();
-    if operation["sub"] == "/status" { json!({"status": patch["status"]}) } else { patch }
+    let is_of_status = operation["sub"] == "/status";
+    let patch = if is_of_status { json!({"status": patch["status"]}) } else { patch };
+    json_patch::merge(object, &patch);
+    true
 }
 
-/// Applies a JSON patch. One that does not fit changes nothing, and false is the answer.
-pub(crate) fn json_patch(object: &mut Value, operation: &Value) -> bool {
-    let text = operation["patch"].to_string().replace("$NS", "<ns>");
-    let patch = serde_json::from_str::<json_patch::Patch>(&text);
-    patch.is_ok_and(|patch| json_patch::patch(object, &patch).is_ok())
+/// Whether an object is as the recording waited for.
+pub(crate) fn holds(object: Option<&Value>, operation: &Value) -> bool {
+    let field = operation["field"].as_str().unwrap_or_default().replace('.', "/");
+    let value = object.and_then(|object| object.pointer(&format!("/{field}")));
+    value == Some(&operation["value"])
 }
 
 /// The object of an update: what is stored, with the spec of the change, and with its labels and annotations merged in.
@@ -148,9 +154,12 @@ pub(crate) fn updated(old: &Value, change: &Value) -> Value {
     new
 }
 
-/// Whether the API server refused the operation of a step with this index, which then changed nothing.
-pub(crate) fn is_refused(step: &Value, index: usize) -> bool {
-    !step["answers"][index].is_null()
+/// The operations of a step, without those that the API server refused and that changed nothing.
+pub(crate) fn carried_out(step: &Value) -> impl Iterator<Item = &Value> {
+    let operations = step["do"].as_array().into_iter().flatten().enumerate();
+    operations
+        .filter(|(index, _)| step["answers"][*index].is_null())
+        .map(|(_, operation)| operation)
 }
 
 #[cfg(test)]

@@ -1,10 +1,41 @@
 //! The status of a pod, as kubelets and recorded operations set it.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use crate::operations::selected;
+
+/// Sets what an operation says of the pods that it selects.
+pub(crate) fn set_selected(
+    objects: &mut BTreeMap<String, Value>,
+    operation: &Value,
+    now: Timestamp,
+) {
+    for id in selected(objects, operation) {
+        if let Some(pod) = objects.get_mut(&id) {
+            set_status(pod, &operation["status"], now);
+        }
+    }
+}
+
+/// The seconds, or another number, of an annotation of the recording.
+pub(crate) fn seconds(pod: &Value, annotation: &str) -> Option<i64> {
+    let text = pod["metadata"]["annotations"][format!("lab.sluice.dev/{annotation}")].as_str();
+    text.and_then(|text| text.parse().ok())
+}
+
+/// The phase of a pod of which all containers have ended with this code, its reason, and that of the containers.
+pub(crate) fn outcome(code: i64) -> (&'static str, &'static str, &'static str) {
+    match code {
+        0 => ("Succeeded", "PodCompleted", "Completed"),
+        _ => ("Failed", "PodFailed", "Error"),
+    }
+}
+
 /// Sets what an operation says of a pod: `ready` and `terminate` stand for several fields, others are set as they are.
-pub(crate) fn set_status(pod: &mut Value, status: &Value, now: Timestamp) {
+fn set_status(pod: &mut Value, status: &Value, now: Timestamp) {
     for (name, value) in status.as_object().into_iter().flatten() {
         match name.as_str() {
             "ready" => set_readiness(pod, *value == true),
@@ -22,7 +53,7 @@ fn set_readiness(pod: &mut Value, ready: bool) {
     }
 }
 
-fn end_containers(pod: &mut Value, end: &Value, now: Timestamp) {
+pub(crate) fn end_containers(pod: &mut Value, end: &Value, now: Timestamp) {
     let reason = end["reason"].as_str().unwrap_or("Error");
     let code = end["exitCode"].as_i64().unwrap_or_default();
     terminate(pod, end["container"].as_str(), code, reason);

@@ -15,13 +15,13 @@ use super::{
 use crate::{
     normal::normal,
     operations::{self, selected},
-    pod_status::set_status,
+    pod_status,
     value_difference::compare,
     verdict::{CaseVerdict, Moment, NO_REST, NOT_THERE, take_recorded},
     wanted::HEALTH,
 };
 
-/// Kinds that are stored with the defaults of their CRDs, and of which finalizers may hold objects.
+/// Kinds that are stored with the defaults of their CRDs.
 const PARENTS: [&str; 3] = ["RayCluster/", "RayJob/", "RayService/"];
 
 /// Replays a case.
@@ -92,10 +92,7 @@ impl RayReplay {
     fn step(&mut self, index: usize, step: &Value) -> Vec<String> {
         self.world.begin();
         let mut watched = false;
-        for (at, operation) in step["do"].as_array().into_iter().flatten().enumerate() {
-            if operations::is_refused(step, at) {
-                continue;
-            }
+        for operation in operations::carried_out(step) {
             let target = operation["target"].as_str().unwrap_or_default();
             watched |= !target.starts_with("Ingress/");
             self.operation(operation, &step["put"]);
@@ -136,27 +133,26 @@ impl RayReplay {
         let target = operations::target(&self.world.objects, operation);
         match operation["op"].as_str().unwrap_or_default() {
             "create" => self.create(&operation["object"], put),
-            "patch" => {
-                let patch = operations::merge_patch(operation);
-                self.change(&target, |object| json_patch::merge(object, &patch));
-            }
-            "jsonPatch" => {
+            "patch" | "jsonPatch" => {
                 let mut fits = true;
-                self.change(&target, |it| fits = operations::json_patch(it, operation));
+                self.change(&target, |it| fits = operations::patch(it, operation));
                 self.absent.extend((!fits).then(|| format!("part of {target} {NOT_THERE}")));
             }
             "delete" => {
                 if operation["propagation"] == "Orphan" {
                     operations::orphan(&mut self.world.objects, &target);
                 }
-                self.delete(&target);
+                self.world.delete(&target);
             }
             "deletePod" => {
                 for pod in selected(&self.world.objects, operation) {
                     self.world.delete(&pod);
                 }
             }
-            "podStatus" => self.pod_status(operation),
+            "podStatus" => {
+                let now = self.world.now;
+                pod_status::set_selected(&mut self.world.objects, operation, now);
+            }
             "workersToDelete" => self.workers_to_delete(operation, &target),
             "dashboard" => self.world.head.set(&operation["set"]),
             "wait" => self.world.run_until(operation["seconds"].as_i64().unwrap_or(0), |_| false),
@@ -179,16 +175,9 @@ impl RayReplay {
     }
 
     fn wait_for(&mut self, operation: &Value, target: &str) {
-        let field = operation["field"].as_str().unwrap_or_default().replace('.', "/");
         let seconds = operation["timeout"].as_i64().unwrap_or(60);
-        self.world.run_until(seconds, |world| {
-            let object = world.objects.get(target);
-            object.and_then(|it| it.pointer(&format!("/{field}"))) == operation.get("value")
-        });
-    }
-
-    fn delete(&mut self, target: &str) {
-        self.world.delete(target);
+        let holds = |world: &RayWorld| operations::holds(world.objects.get(target), operation);
+        self.world.run_until(seconds, holds);
     }
 
     fn change(&mut self, target: &str, change: impl FnOnce(&mut Value)) {
@@ -216,15 +205,6 @@ impl RayReplay {
             }
             if let Some(object) = self.world.objects.get_mut(id) {
                 object["spec"] = serde_json::from_str(&text).expect("a spec");
-            }
-        }
-    }
-
-    fn pod_status(&mut self, operation: &Value) {
-        let now = self.world.now;
-        for id in selected(&self.world.objects, operation) {
-            if let Some(pod) = self.world.objects.get_mut(&id) {
-                set_status(pod, &operation["status"], now);
             }
         }
     }

@@ -50,12 +50,9 @@ impl CronWorld {
             "create" if operation["object"]["kind"] == "RayCronJob" => {
                 self.create(&operation["object"]);
             }
-            "patch" if is_own => {
-                json_patch::merge(&mut self.cron_job, &operations::merge_patch(operation));
-            }
             // The spec below is the one that came of it.
-            "jsonPatch" if is_own => {
-                operations::json_patch(&mut self.cron_job, operation);
+            "patch" | "jsonPatch" if is_own => {
+                operations::patch(&mut self.cron_job, operation);
             }
             "delete" if is_own => self.cron_job = Value::Null,
             "wait" => {
@@ -73,10 +70,8 @@ impl CronWorld {
 
     /// Waits for a field of the RayCronJob. What is waited for in another object is not there.
     fn wait_for(&mut self, operation: &Value, is_own: bool) {
-        let field = operation["field"].as_str().unwrap_or_default().replace('.', "/");
         for _ in 0..operation["timeout"].as_u64().unwrap_or(60) {
-            let value = self.cron_job.pointer(&format!("/{field}")).filter(|_| is_own);
-            if value.is_some_and(|value| *value == operation["value"]) {
+            if operations::holds(is_own.then_some(&self.cron_job), operation) {
                 return;
             }
             self.second();
@@ -135,10 +130,9 @@ impl CronWorld {
     }
 
     fn pass(&mut self) {
-        let settings = self.settings.clone();
         let mut answers = Vec::new();
         loop {
-            let steps = cron_job::decide(&self.cron_job, &answers, self.now, &settings);
+            let steps = cron_job::decide(&self.cron_job, &answers, self.now, &self.settings);
             if !steps.iter().any(RayStep::is_order) {
                 self.finish(steps);
                 return;
@@ -207,10 +201,8 @@ fn replay(case: &Value, second: u32) -> Vec<String> {
     let mut found = Vec::new();
     let mut known = BTreeSet::new();
     for (index, step) in case["steps"].as_array().into_iter().flatten().enumerate() {
-        for (at, operation) in step["do"].as_array().into_iter().flatten().enumerate() {
-            if !operations::is_refused(step, at) {
-                world.take(operation, &step["put"]);
-            }
+        for operation in operations::carried_out(step) {
+            world.take(operation, &step["put"]);
         }
         if world.cron_job.is_null() {
             continue;

@@ -3,13 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use crate::pod_status::{set_ready, terminate};
-
-/// The seconds of an annotation of the recording.
-fn seconds(pod: &Value, annotation: &str) -> Option<i64> {
-    let text = pod["metadata"]["annotations"][format!("lab.sluice.dev/{annotation}")].as_str();
-    text.and_then(|text| text.parse().ok())
-}
+use crate::pod_status::{end_containers, outcome, seconds, set_ready, terminate};
 
 /// How long a deleted pod takes to go.
 pub(super) fn stop_time(pod: &Value) -> SignedDuration {
@@ -25,8 +19,7 @@ pub(super) fn stops_at(pod: &Value) -> Option<Timestamp> {
 /// When the containers of a pod end by themselves, if it runs since `started`.
 pub(super) fn ends_at(pod: &Value, started: Timestamp) -> Option<Timestamp> {
     let policy = pod["spec"]["restartPolicy"].as_str().unwrap_or("Always");
-    let never_ready = pod["metadata"]["annotations"]["lab.sluice.dev/never-ready"] == "true";
-    if pod["status"]["phase"] != "Running" || policy == "Always" || never_ready {
+    if pod["status"]["phase"] != "Running" || policy == "Always" || is_never_ready(pod) {
         return None;
     }
     let runs = seconds(pod, "run-seconds").unwrap_or(0);
@@ -35,17 +28,20 @@ pub(super) fn ends_at(pod: &Value, started: Timestamp) -> Option<Timestamp> {
 
 /// Moves a pod on that is not being deleted.
 pub(super) fn advance(pod: &mut Value, started: Timestamp, now: Timestamp) {
-    let never_ready = pod["metadata"]["annotations"]["lab.sluice.dev/never-ready"] == "true";
     match pod["status"]["phase"].as_str() {
         None if !is_scheduled(pod) => {
             pod["status"] = json!({"phase": "Pending", "conditions": []});
         }
-        None => run(pod, !never_ready),
+        None => run(pod, !is_never_ready(pod)),
         Some("Running") if ends_at(pod, started).is_some_and(|end| end <= now) => {
             end(pod, now);
         }
         Some(_) => {}
     }
+}
+
+fn is_never_ready(pod: &Value) -> bool {
+    pod["metadata"]["annotations"]["lab.sluice.dev/never-ready"] == "true"
 }
 
 /// No node has labels that pods ask for, and no claim gets a volume.
@@ -68,14 +64,8 @@ fn run(pod: &mut Value, ready: bool) {
 /// Ends the containers with the exit code that the pod asks for.
 fn end(pod: &mut Value, now: Timestamp) {
     let code = seconds(pod, "exit-code").unwrap_or(0);
-    let (phase, of_pod, of_container) = match code {
-        0 => ("Succeeded", "PodCompleted", "Completed"),
-        _ => ("Failed", "PodFailed", "Error"),
-    };
-    terminate(pod, None, code, of_container);
-    for status in pod["status"]["containerStatuses"].as_array_mut().into_iter().flatten() {
-        status["state"]["terminated"]["finishedAt"] = json!(now.to_string());
-    }
+    let (phase, of_pod, of_container) = outcome(code);
+    end_containers(pod, &json!({"exitCode": code, "reason": of_container}), now);
     pod["status"]["phase"] = json!(phase);
     set_ready(pod, false, Some(of_pod));
 }

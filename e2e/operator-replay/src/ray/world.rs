@@ -18,6 +18,7 @@ use super::{
     refusals::refusal,
     states::state_of,
 };
+use crate::operations::version;
 
 /// Random parts of names begin with this, so that they can be found again.
 pub(crate) const TOKEN: &str = "zq";
@@ -156,10 +157,7 @@ impl RayWorld {
     fn children(&self, parent: &str) -> Vec<Value> {
         let mut children: Vec<Value> =
             self.objects.values().filter(|it| it["kind"] != parent).cloned().collect();
-        children.sort_by_key(|child| {
-            let version = child["metadata"]["resourceVersion"].as_str();
-            version.and_then(|version| version.parse::<u64>().ok())
-        });
+        children.sort_by_key(version);
         children
     }
 

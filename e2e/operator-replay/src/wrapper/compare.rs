@@ -11,7 +11,7 @@ use super::{
 use crate::{
     normal::normal,
     operations::{self, selected},
-    pod_status::set_status,
+    pod_status,
     value_difference::compare,
     verdict::{CaseVerdict, Moment, NOT_THERE, take_recorded},
 };
@@ -74,10 +74,8 @@ struct WrapperReplay {
 impl WrapperReplay {
     fn step(&mut self, index: usize, step: &Value) -> Vec<String> {
         self.world.begin();
-        for (at, operation) in step["do"].as_array().into_iter().flatten().enumerate() {
-            if !operations::is_refused(step, at) {
-                self.operation(operation, &step["put"]);
-            }
+        for operation in operations::carried_out(step) {
+            self.operation(operation, &step["put"]);
         }
         self.world.settle();
         take_recorded(&mut self.expected, step);
@@ -97,13 +95,9 @@ impl WrapperReplay {
         let target = operations::target(&self.world.objects, operation);
         match operation["op"].as_str().unwrap_or_default() {
             "create" => self.create(&operation["object"], put),
-            "patch" => {
-                let patch = operations::merge_patch(operation);
-                self.change(&target, |object| json_patch::merge(object, &patch));
-            }
-            "jsonPatch" => {
+            "patch" | "jsonPatch" => {
                 let mut fits = true;
-                self.change(&target, |it| fits = operations::json_patch(it, operation));
+                self.change(&target, |it| fits = operations::patch(it, operation));
                 self.absent.extend((!fits).then(|| format!("part of {target} {NOT_THERE}")));
             }
             "delete" => {
@@ -118,7 +112,10 @@ impl WrapperReplay {
                     self.world.delete(&pod, false);
                 }
             }
-            "podStatus" => self.pod_status(operation),
+            "podStatus" => {
+                let now = self.world.now();
+                pod_status::set_selected(&mut self.world.objects, operation, now);
+            }
             // The names in it are random: the spec is the recorded one.
             "workersToDelete" => self.change(&target, |object| {
                 if let Some(recorded) = put.get(&target) {
@@ -152,15 +149,6 @@ impl WrapperReplay {
         let _ = self.world.create(object);
     }
 
-    fn pod_status(&mut self, operation: &Value) {
-        let now = self.world.now();
-        for id in selected(&self.world.objects, operation) {
-            if let Some(pod) = self.world.objects.get_mut(&id) {
-                set_status(pod, &operation["status"], now);
-            }
-        }
-    }
-
     fn change(&mut self, target: &str, change: impl FnOnce(&mut Value)) {
         match self.world.objects.get_mut(target) {
             Some(object) => change(object),
@@ -176,11 +164,8 @@ impl WrapperReplay {
     }
 
     fn wait_for(&mut self, operation: &Value, target: &str) {
-        let field = operation["field"].as_str().unwrap_or_default().replace('.', "/");
         for _ in 0..operation["timeout"].as_u64().unwrap_or(60) {
-            let value = self.world.objects.get(target);
-            let value = value.and_then(|object| object.pointer(&format!("/{field}")));
-            if value == Some(&operation["value"]) {
+            if operations::holds(self.world.objects.get(target), operation) {
                 return;
             }
             self.world.second();

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::ray_objects;
+use crate::pod_status::{outcome, seconds};
 
 /// The templates of the pods that an object makes, with numbers.
 pub(crate) fn templates(object: &Value) -> Vec<(Value, i64)> {
@@ -32,11 +33,6 @@ pub(crate) fn pod(template: &Value, owner: &Value, number: usize) -> Value {
         },
         "spec": template["spec"],
     })
-}
-
-fn seconds(pod: &Value, annotation: &str) -> Option<i64> {
-    let text = pod["metadata"]["annotations"][format!("lab.sluice.dev/{annotation}")].as_str();
-    text.and_then(|text| text.parse().ok())
 }
 
 /// How long a pod takes to end after its deletion.
@@ -85,11 +81,7 @@ pub(crate) fn run(pod: &mut Value, age: i64, delay: i64, marked: bool, now: Time
 }
 
 fn end(pod: &mut Value, code: i64) -> bool {
-    let (phase, why, reason) = if code == 0 {
-        ("Succeeded", "PodCompleted", "Completed")
-    } else {
-        ("Failed", "PodFailed", "Error")
-    };
+    let (phase, why, reason) = outcome(code);
     let state = json!({"terminated": {"exitCode": code, "reason": reason}});
     set(pod, phase, &state, false, Some(why));
     code == 0

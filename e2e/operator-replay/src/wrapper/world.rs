@@ -412,8 +412,11 @@ impl WrapperWorld {
             }
             return;
         }
-        let Some(cluster) = cluster.filter(|_| job["spec"]["suspend"] != true) else {
-            if job["spec"]["suspend"] != true && job["spec"]["rayClusterSpec"].is_object() {
+        if job["spec"]["suspend"] == true {
+            return;
+        }
+        let Some(cluster) = cluster else {
+            if job["spec"]["rayClusterSpec"].is_object() {
                 self.n_names += 1;
                 let _ = self.create(ray_objects::cluster(job, self.n_names));
             }
