@@ -36,6 +36,7 @@ pub use self::{
     check_states::{
         REJECTED, RETRY, checks_in_state, lists_checks, retry_at, with_check_rejected,
         with_check_retry, with_check_state, with_checks, with_pending_message, with_ready_message,
+        with_retries_reset,
     },
     condition::{find, find_true, set},
     deactivation::{

@@ -437,8 +437,9 @@ impl Core {
         };
         let policy = self.config.pods_ready;
         let pods_ready = policy.and_then(|_| self.pods_ready(key, workload));
+        let is_parent = self.is_parent(workload);
         // The timeout evicts the variant, and that its parent: another flavor may do better.
-        let policy = policy.filter(|_| !self.is_parent(workload));
+        let policy = policy.filter(|_| !is_parent);
         let replacement = self.jobs.replacement(key, workload, self.scheduler.index());
         // A pod that waits for its start waits for the next reservation as well.
         let is_gated = |job: &JobObject| job.as_pod().is_some_and(|one| one.is_gated());
@@ -449,6 +450,7 @@ impl Core {
         let retention = self.config.keeps_finished_for.filter(|_| owns_workloads);
         Some(StatusInputs {
             gated: self.scheduler.gate_message(workload),
+            is_parent,
             requeues_pods: self.config.requeues_pods || waits_as_pod,
             pod_leaves: is_deleted && !self.config.requeues_pods && is_of_single_pod(workload),
             retention,

@@ -169,24 +169,35 @@ pub(super) fn set(
     one.message = for_condition(message).into_owned();
 }
 
+/// Resets the checks in Retry of a Workload that nothing evicts: it has no quota, and its delay is over.
+#[must_use]
+pub fn with_retries_reset(mut status: WorkloadStatus, at: StatusStamp) -> WorkloadStatus {
+    let retries = status.admission_checks.iter_mut().filter(|one| one.state == RETRY);
+    retries.for_each(|one| reset_one(one, at));
+    status
+}
+
 /// Resets the check states after an eviction: removes pod set updates, and counts a Retry.
 pub(super) fn reset(status: &mut WorkloadStatus, at: StatusStamp) {
-    for one in status.admission_checks.iter_mut().filter(|one| one.state != PENDING) {
-        // Only a Retry counts as an attempt. After a Rejected check the attempts that were counted stay, as the field manager of
-        // a check keeps them at upstream; a Ready one starts again from none.
-        let retry_count = match one.state.as_str() {
-            RETRY => Some(one.retry_count.unwrap_or(0).saturating_add(1)),
-            REJECTED => one.retry_count,
-            _ => None,
-        };
-        *one = AdmissionCheckState {
-            last_transition_time: Some(to_seconds(at.now)),
-            message: format!("Reset to Pending after eviction. Previously: {}", one.state),
-            name: std::mem::take(&mut one.name),
-            requeue_after_seconds: one.requeue_after_seconds,
-            retry_count,
-            state: PENDING.to_owned(),
-            pod_set_updates: Vec::new(),
-        };
-    }
+    let decided = status.admission_checks.iter_mut().filter(|one| one.state != PENDING);
+    decided.for_each(|one| reset_one(one, at));
+}
+
+fn reset_one(one: &mut AdmissionCheckState, at: StatusStamp) {
+    // Only a Retry counts as an attempt. After a Rejected check the attempts that were counted stay, as the field manager of
+    // a check keeps them at upstream; a Ready one starts again from none.
+    let retry_count = match one.state.as_str() {
+        RETRY => Some(one.retry_count.unwrap_or(0).saturating_add(1)),
+        REJECTED => one.retry_count,
+        _ => None,
+    };
+    *one = AdmissionCheckState {
+        last_transition_time: Some(to_seconds(at.now)),
+        message: format!("Reset to Pending after eviction. Previously: {}", one.state),
+        name: std::mem::take(&mut one.name),
+        requeue_after_seconds: one.requeue_after_seconds,
+        retry_count,
+        state: PENDING.to_owned(),
+        pod_set_updates: Vec::new(),
+    };
 }

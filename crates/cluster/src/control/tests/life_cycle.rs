@@ -12,12 +12,12 @@ fn reserved(checks: &Value) -> Value {
     json!({"status": status})
 }
 
-fn checks(names: &[&str]) -> Value {
+pub(super) fn checks(names: &[&str]) -> Value {
     let all: Vec<Value> = names.iter().map(|name| json!({"name": name})).collect();
     json!({"admissionChecksStrategy": {"admissionChecks": all}})
 }
 
-fn check_states(cluster: &Cluster, name: &str) -> Vec<String> {
+pub(super) fn check_states(cluster: &Cluster, name: &str) -> Vec<String> {
     let all = cluster.workloads[name]["status"]["admissionChecks"].as_array().cloned();
     let one = |one: Value| format!("{} {}", one["name"], one["state"]).replace('"', "");
     all.unwrap_or_default().into_iter().map(one).collect()

@@ -1,6 +1,11 @@
-//! The backoff of an evicted Workload that still holds quota.
+//! When an evicted Workload is requeued: its backoff while it still holds quota, and checks in Retry without quota.
 
-use super::{cluster::Cluster, core::Core, *};
+use super::{
+    cluster::Cluster,
+    core::Core,
+    life_cycle::{check_states, checks, with_gates},
+    *,
+};
 
 /// The Workload `a` is evicted for this reason, holds quota, and may be requeued after 10 s.
 fn evicted(reason: &str, more: &[Value]) -> Cluster {
@@ -65,4 +70,76 @@ fn a_deactivated_workload_has_no_backoff_while_it_holds_quota() {
     cluster.workload("a", 2, &json!({"spec": {"active": false}})).settle();
     assert!(has_quota(&cluster));
     assert!(state(&cluster).is_null(), "{}", state(&cluster));
+}
+
+/// A check of a Workload without quota, set to Retry after 10 s with this delay.
+fn retry_without_quota(seconds: &Value) -> Value {
+    json!({"status": {"admissionChecks": [{
+        "name": "one", "state": "Retry", "message": "busy", "requeueAfterSeconds": seconds,
+        "lastTransitionTime": "1970-01-01T00:00:10Z", "retryCount": 1,
+    }]}})
+}
+
+/// Nothing evicts such a Workload, and its nomination is refused.
+#[test]
+fn a_check_that_is_set_to_retry_without_quota_is_repeated_after_its_delay() {
+    for (seconds, waits) in [(json!(600), 600), (Value::Null, 0)] {
+        let mut cluster = Cluster::new();
+        let mut strict = checks(&["one"]);
+        strict["queueingStrategy"] = json!("StrictFIFO");
+        cluster.check("one").queue(&strict);
+        cluster.wait(10).workload("head", 2, &retry_without_quota(&seconds)).settle();
+        cluster.workload("behind", 2, &json!({})).settle();
+        if waits > 0 {
+            cluster.wait(waits - 1).settle();
+            assert_eq!(check_states(&cluster, "head"), ["one Retry"], "the delay is not over");
+            cluster.wait(1).settle();
+        }
+        let check = &cluster.workloads["head"]["status"]["admissionChecks"][0];
+        assert_eq!((&check["state"], &check["retryCount"]), (&json!("Pending"), &json!(2)));
+        let state = &cluster.workloads["head"]["status"]["requeueState"];
+        assert!(state["requeueAt"].is_null(), "{state}");
+        for name in ["head", "behind"] {
+            let reserved = cluster.condition(name, "QuotaReserved");
+            assert!(reserved.starts_with("True"), "{name}: {reserved}");
+        }
+        let resets = cluster.take_writes().into_iter().filter(|one| one == "requeue head").count();
+        assert_eq!(resets, 1 + usize::from(waits > 0), "the end of the delay resets the check");
+    }
+}
+
+#[test]
+fn a_check_in_retry_stays_while_its_queue_is_stopped_and_beside_another_state() {
+    let mut cluster = Cluster::new();
+    cluster.check("one").check("two");
+    let mut stopped = retry_without_quota(&Value::Null);
+    let states = stopped["status"]["admissionChecks"].as_array_mut().expect("checks");
+    states.push(json!({
+        "name": "two", "state": "Rejected", "message": "no", "lastTransitionTime": "1970-01-01T00:00:10Z",
+    }));
+    stopped["status"]["conditions"] = json!([{
+        "type": "Requeued", "status": "False", "reason": "ClusterQueueStopped", "message": "",
+        "lastTransitionTime": "1970-01-01T00:00:10Z",
+    }]);
+    let held = |policy: &str| {
+        let mut queue = checks(&["one", "two"]);
+        queue["stopPolicy"] = json!(policy);
+        queue
+    };
+    cluster.queue(&held("Hold")).wait(20).workload("a", 2, &stopped).settle();
+    assert_eq!(check_states(&cluster, "a"), ["one Retry", "two Rejected"]);
+    cluster.queue(&held("None")).settle();
+    assert_eq!(check_states(&cluster, "a"), ["one Pending", "two Rejected"]);
+    assert!(cluster.condition("a", "Requeued").starts_with("True ClusterQueueRestarted"));
+}
+
+#[test]
+fn a_parent_of_variants_shows_the_checks_of_its_variant() {
+    let mut cluster = with_gates("ConcurrentAdmission=true");
+    let mut policy = checks(&["one"]);
+    policy["concurrentAdmissionPolicy"] = json!({"migration": {"mode": "TryPreferredFlavors"}});
+    cluster.check("one").queue(&policy).wait(20);
+    cluster.workload("a", 9, &retry_without_quota(&Value::Null)).settle();
+    assert!(cluster.workloads.len() > 1, "it has variants");
+    assert_eq!(check_states(&cluster, "a"), ["one Retry"]);
 }

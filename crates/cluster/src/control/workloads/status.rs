@@ -49,6 +49,8 @@ pub(crate) struct StatusInputs {
     pub(crate) variant: Option<Box<VariantAdmission>>,
     /// The nodes that failed under the Workload; `None` where no node is watched for it.
     pub(crate) unhealthy_nodes: Option<Vec<String>>,
+    /// It has variants that compete in its place.
+    pub(crate) is_parent: bool,
     /// Nothing of a dispatched Workload runs on any worker.
     pub(crate) withdrawn: bool,
     /// The value of its WorkloadPriorityClass.

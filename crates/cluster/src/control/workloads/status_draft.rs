@@ -2,7 +2,7 @@
 
 use ::jobs::pods::group::ReplacementCondition;
 use crds::{
-    meta::{controller, is_true},
+    meta::{Condition, controller, is_true},
     names::{
         check_states::READY,
         conditions::{
@@ -433,6 +433,12 @@ impl<'a> StatusDraft<'a> {
 
     /// Requeues an evicted Workload when its backoff, its deactivation or the stop of its queue is over.
     pub(super) fn requeue(&mut self, inputs: &StatusInputs) {
+        self.end_backoff();
+        self.end_what_keeps_out(inputs);
+        self.reset_retries(inputs);
+    }
+
+    fn end_backoff(&mut self) {
         if self.workload.is_active() {
             let mut status = self.status.clone();
             if !self.holds_quota() || self.is_kept_by_backoff() {
@@ -450,9 +456,11 @@ impl<'a> StatusDraft<'a> {
                 Purpose::Requeue,
             );
         }
-        let requeued = status::find(&self.status.conditions, REQUEUED);
+    }
+
+    fn end_what_keeps_out(&mut self, inputs: &StatusInputs) {
         let may_return = !inputs.pod_leaves && !self.holds_quota();
-        let Some(kept) = requeued.filter(|one| one.status == "False" && may_return) else {
+        let Some(kept) = self.kept_out().filter(|_| may_return) else {
             return;
         };
         if let Some(reason) = self.reason_to_requeue(&kept.reason, inputs.stop) {
@@ -461,10 +469,29 @@ impl<'a> StatusDraft<'a> {
         }
     }
 
+    /// Repeats the checks in Retry of a Workload without quota once their delay is over. They were set after the release, so that no
+    /// eviction resets them, and the nomination refuses the Workload while they stay (docs/reference/kueue.md §2.3).
+    fn reset_retries(&mut self, inputs: &StatusInputs) {
+        let delayed =
+            self.status.requeue_state.as_ref().is_some_and(|one| one.requeue_at.is_some());
+        let stays_out = delayed || self.kept_out().is_some() || self.is_to_be_deactivated();
+        let is_leaving = !self.workload.is_active() || self.leaves_without_quota();
+        // The checks of a parent are those of its variant.
+        if self.holds_quota() || stays_out || is_leaving || inputs.is_parent {
+            return;
+        }
+        let status = status::with_retries_reset(self.status.clone(), self.at());
+        self.apply(status, Purpose::Requeue);
+    }
+
+    /// The condition Requeued while it is False.
+    fn kept_out(&self) -> Option<&Condition> {
+        status::find(&self.status.conditions, REQUEUED).filter(|one| one.status == "False")
+    }
+
     /// Whether a backoff keeps the Workload out of its queue.
     fn is_kept_by_backoff(&self) -> bool {
-        let requeued = status::find(&self.status.conditions, REQUEUED);
-        requeued.filter(|one| one.status == "False").is_some_and(|one| {
+        self.kept_out().is_some_and(|one| {
             matches!(&*one.reason, reasons::PODS_READY_TIMEOUT | reasons::ADMISSION_CHECK)
         })
     }

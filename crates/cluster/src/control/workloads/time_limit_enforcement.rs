@@ -211,6 +211,7 @@ mod tests {
         StatusInputs {
             gated: None,
             variant: None,
+            is_parent: false,
             unhealthy_nodes: None,
             replacement: None,
             stop: StopPolicy::default(),
