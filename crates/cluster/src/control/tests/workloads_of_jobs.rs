@@ -42,6 +42,33 @@ fn a_copy_of_multikueue_keeps_the_priority_of_its_manager() {
 }
 
 #[test]
+fn a_priority_that_is_edited_stays_until_its_class_changes() {
+    let of_class = |name: &str| json!({"group": "kueue.x-k8s.io", "kind": "WorkloadPriorityClass", "name": name});
+    let edited = |priority: i32| json!({"spec": {"priority": priority}});
+    let mut cluster = Cluster::new();
+    cluster.observe(class("high", 5)).observe(class("other", 5));
+    let fields = json!({"spec": {"priority": 5, "priorityClassRef": of_class("high")}});
+    cluster.workload("w", 1, &fields).settle();
+    let priority = |cluster: &Cluster| cluster.workloads["w"]["spec"]["priority"].clone();
+    cluster.workload("w", 1, &edited(100)).settle();
+    assert_eq!(priority(&cluster), 100);
+    cluster.observe(class("high", 5)).settle();
+    assert_eq!(priority(&cluster), 100, "the value of the class is the same");
+    cluster.observe(class("high", 6)).settle();
+    assert_eq!(priority(&cluster), 6);
+    cluster.workload("w", 1, &edited(100)).settle();
+    assert_eq!(priority(&cluster), 100);
+    let other = json!({"spec": {"priorityClassRef": of_class("other")}});
+    cluster.workload("w", 1, &other).settle();
+    assert_eq!(priority(&cluster), 5, "another class");
+    cluster.workload("w", 1, &edited(100)).settle();
+    let key = Key { namespace: None, name: "other".into() };
+    cluster.observe(ManagerInput::WorkloadPriorityClass(Change::Delete(key))).settle();
+    cluster.observe(class("other", 5)).settle();
+    assert_eq!(priority(&cluster), 5, "the class was created again");
+}
+
+#[test]
 fn a_class_that_is_changed_on_the_job_reaches_its_workload() {
     // It does not fit: a start would be in flight.
     let with_class = |class: &str| {

@@ -484,8 +484,8 @@ impl Workloads {
     }
 
     /// Changes of the spec that follow from the Workload itself: the value of its class, and deactivation.
-    fn spec_command(&self, key: &Key, class_priority: Option<i32>) -> Option<WorkloadCommand> {
-        let record = self.records.get(key)?;
+    fn spec_command(&mut self, key: &Key, class_priority: Option<i32>) -> Option<WorkloadCommand> {
+        let record = self.records.get_mut(key)?;
         let workload = record.object();
         // Priority and `active` of a Workload that never runs again decide nothing, and their write would delay that of
         // the finalizer.
@@ -494,7 +494,7 @@ impl Workloads {
         {
             return None;
         }
-        if let Some(value) = class_priority.filter(|value| workload.spec.priority != Some(*value)) {
+        if let Some(value) = record.priority_to_follow(class_priority) {
             return Some(WorkloadCommand::SetPriority(value));
         }
         needs_deactivation(record).then_some(WorkloadCommand::Deactivate)

@@ -53,7 +53,7 @@ pub(crate) struct StatusInputs {
     pub(crate) is_parent: bool,
     /// Nothing of a dispatched Workload runs on any worker.
     pub(crate) withdrawn: bool,
-    /// The value of its WorkloadPriorityClass.
+    /// The value of its WorkloadPriorityClass, if its priority follows that.
     pub(crate) class_priority: Option<i32>,
     /// Requests, as the status of a pending Workload shows them.
     pub(crate) requests: Vec<PodSetRequest>,

@@ -30,6 +30,9 @@ pub(crate) struct TrackedWorkload {
     phase: WorkloadPhase,
     transitions: PendingTransitions,
     reason_period: ReasonPeriod,
+    /// The value of its WorkloadPriorityClass that its priority has followed last; `None` before the first one and after a change of
+    /// its class.
+    followed_class: Option<i32>,
 }
 
 impl TrackedWorkload {
@@ -37,7 +40,8 @@ impl TrackedWorkload {
         let phase = WorkloadPhase::of(&object.status.conditions);
         let transitions = PendingTransitions::default();
         let reason_period = ReasonPeriod::default();
-        Self { tracked: Tracked::new(object), id: Some(id), phase, transitions, reason_period }
+        let (tracked, id) = (Tracked::new(object), Some(id));
+        Self { tracked, id, phase, transitions, reason_period, followed_class: None }
     }
 
     /// Its number in the engine; `None` for a Workload that is finished.
@@ -113,14 +117,25 @@ impl TrackedWorkload {
 
     /// Records an observation. Returns whether it is newer.
     pub(super) fn observe(&mut self, object: Arc<Workload>) -> bool {
+        let before = Arc::clone(self.object());
         let newer = self.tracked.observe(object);
-        self.parse_if(newer)
+        self.parse_if(newer, &before)
     }
 
     /// Records the object that a write was answered with. Returns whether it is newer.
     pub(super) fn observe_answer(&mut self, answer: &ApiObject) -> bool {
+        let before = Arc::clone(self.object());
         let newer = self.tracked.observe_answer(answer);
-        self.parse_if(newer)
+        self.parse_if(newer, &before)
+    }
+
+    /// The priority that is to be written: the value of its WorkloadPriorityClass, once per change of class or value. A priority that is
+    /// edited afterwards stays.
+    pub(super) fn priority_to_follow(&mut self, class: Option<i32>) -> Option<i32> {
+        if class.is_none() || class == self.object().spec.priority {
+            self.followed_class = class;
+        }
+        class.filter(|_| class != self.followed_class)
     }
 
     /// Removes transitions that the status shows by now.
@@ -162,10 +177,14 @@ impl TrackedWorkload {
         is_true(&self.object().status.conditions, condition)
     }
 
-    /// Parses the phase of a newer object.
-    fn parse_if(&mut self, newer: bool) -> bool {
+    /// Parses the phase of a newer object. Another class counts as changed, whatever its value.
+    fn parse_if(&mut self, newer: bool, before: &Workload) -> bool {
         if newer {
-            self.phase = WorkloadPhase::of(&self.tracked.object().status.conditions);
+            let after = self.tracked.object();
+            self.phase = WorkloadPhase::of(&after.status.conditions);
+            if after.spec.priority_class_ref != before.spec.priority_class_ref {
+                self.followed_class = None;
+            }
         }
         newer
     }
