@@ -142,15 +142,15 @@ fn forceful_from(pod: &TerminatingPod) -> Timestamp {
     after(pod.deletion, FORCEFUL_TERMINATION_GRACE)
 }
 
-/// Writes the end of a pod, or deletes it once it shows its end: the job of a pod that is gone at once may take it for one that never
-/// ran.
+/// Writes the end of a pod, or deletes it once it shows an end: the job of a pod that is gone at once may take it for one that never
+/// ran. A pod that has ended by itself keeps its phase.
 fn terminate(key: &Key, pod: &TrackedTerminatingPod, ctx: &mut Context) {
     let target = Target::home(Subject::Job(pods::kind().clone()), key);
     let (base, waiter) = (pod.stamp(), Reevaluation::TerminatingPod(key.clone()));
     if !ctx.is_free(&target, &base, &waiter) {
         return;
     }
-    if pod.content.marked {
+    if pod.content.ended {
         let intent = Intent { target, purpose: Purpose::ForcefullyDelete, base, waiter };
         let uid = pod.content.uid.as_deref().map(str::to_owned);
         let preconditions = DeletePreconditions { uid, resource_version: None };

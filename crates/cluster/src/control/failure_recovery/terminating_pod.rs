@@ -25,8 +25,8 @@ pub(super) struct TerminatingPod {
     /// When the grace period of the deletion ends.
     pub(super) deletion: Timestamp,
     pub(super) grace: Duration,
-    /// It has the condition of failure recovery.
-    pub(super) marked: bool,
+    /// It has ended: by itself, or by failure recovery, of which it has the condition.
+    pub(super) ended: bool,
 }
 
 impl WatchedTerminatingPod {
@@ -56,9 +56,10 @@ impl TerminatingPod {
         let deletion = meta.deletion_timestamp.as_ref()?.0;
         let grace = u64::try_from(meta.deletion_grace_period_seconds.unwrap_or_default()).ok()?;
         let marked = pod.status.conditions.iter().any(|one| one.r#type == FAILURE_RECOVERY);
+        let ended = marked || has_ended(pod);
         // Without a grace period it was deleted by force already: it still needs its end, which only its kubelet would write, and
-        // then only a finalizer keeps it. One that has ended by itself needs no other end.
-        let is_settled = if marked { grace == 0 } else { has_ended(pod) };
+        // then only a finalizer keeps it.
+        let is_settled = ended && grace == 0;
         if opted_in != "true" || is_settled {
             return None;
         }
@@ -67,7 +68,7 @@ impl TerminatingPod {
             node: node_of(pod)?.into(),
             deletion,
             grace: Duration::from_secs(grace),
-            marked,
+            ended,
         })
     }
 }

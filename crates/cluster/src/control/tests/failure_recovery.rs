@@ -156,15 +156,22 @@ fn a_pod_that_was_deleted_by_force_is_only_ended() {
     }
 }
 
+/// Its kubelet wrote the phase and went silent before it removed the pod.
 #[test]
-fn a_pod_that_has_ended_is_left_alone_unless_failure_recovery_has_ended_it() {
+fn a_pod_that_has_ended_by_itself_keeps_its_phase_and_is_deleted() {
     for phase in ["Succeeded", "Failed"] {
         let mut cluster = Cluster::new();
         let ended = pod(10, &json!({"status": {"phase": phase}}));
-        cluster.observe(unreachable()).observe(shown(ended)).wait(90);
-        assert!(decide(&mut cluster).is_empty(), "{phase}");
-        cluster.observe(shown(marked(11)));
-        assert_eq!(purposes(&decide(&mut cluster)), ["forcefully-delete"], "{phase}");
+        cluster.observe(unreachable()).observe(shown(ended)).wait(89);
+        assert!(decide(&mut cluster).is_empty(), "its time is not over");
+        cluster.wait(1);
+        let orders = decide(&mut cluster);
+        assert_eq!(purposes(&orders), ["forcefully-delete"], "{phase}");
+        let forced = json!({
+            "metadata": {"deletionGracePeriodSeconds": 0}, "status": {"phase": phase},
+        });
+        answer(&mut cluster, &orders[0], WriteOutcome::done(pod(11, &forced)));
+        assert!(decide(&mut cluster).is_empty(), "a finalizer keeps it");
     }
 }
 
