@@ -155,6 +155,37 @@ fn a_pod_that_waits_for_a_failed_node_is_ended() {
     assert!(cluster.take_events().contains(&event.to_owned()), "announced once it is done");
 }
 
+/// The eviction ends the pods. A pod that fails before it counts as a retry of its job.
+#[test]
+fn pods_that_wait_for_a_second_failed_node_are_not_ended() {
+    let mut cluster = with_workload(4);
+    cluster.observe(ready("a3", "a", 70));
+    let waiting = [("p0", "a1"), ("p1", "a1"), ("p2", "a2"), ("p3", "a2")];
+    let waiting = waiting.iter().zip(0..);
+    let waiting = waiting.map(|((name, node), index)| member(name, index, Some(node), 80));
+    cluster.observe(pods(waiting.collect())).settle();
+    cluster.observe(tainted("a1", "a", "broken", 90)).observe(tainted("a2", "a", "broken", 91));
+    cluster.observe(pod(member("stray", 4, Some("b1"), 92)));
+    let step = cluster.control.decide(cluster.now);
+    assert_eq!(ended(&step), ["stray"], "the Workload has nothing on its node");
+    cluster.take(step);
+    cluster.settle().wait(1).settle();
+    assert!(cluster.condition("train", "Evicted").starts_with("True NodeFailures"));
+}
+
+#[test]
+fn pods_that_wait_for_the_first_failed_node_end_beside_a_second_one() {
+    let mut cluster = with_workload(4);
+    cluster.observe(ready("a3", "a", 70));
+    cluster.observe(pods(vec![member("p2", 2, Some("a2"), 80)])).settle();
+    cluster.observe(tainted("a1", "a", "broken", 90)).settle();
+    assert_eq!(unhealthy(&cluster), json!([{"name": "a1"}]));
+    cluster.observe(pod(member("p0", 0, Some("a1"), 91)));
+    cluster.observe(tainted("a2", "a", "broken", 92));
+    let step = cluster.control.decide(cluster.now);
+    assert_eq!(ended(&step), ["p0"]);
+}
+
 #[test]
 fn the_failed_node_of_a_finished_workload_ends_no_pod() {
     let mut cluster = with_workload(4);

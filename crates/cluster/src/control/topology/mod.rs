@@ -245,7 +245,8 @@ impl NodesAndPods {
             return None;
         }
         let (nodes, failing) = self.failing_nodes((key, workload), flavors, ctx.now)?;
-        self.terminate_unbindable((key, workload), &nodes, &failing, ctx);
+        let unbindable = self.unbindable_nodes(workload, &failing);
+        self.terminate_unbindable((key, workload), &nodes, &unbindable, ctx);
         if self.gates.keeps_nodes(workload) {
             return Some(Vec::new());
         }
@@ -254,12 +255,8 @@ impl NodesAndPods {
                 ctx.agenda.at(*at, Reevaluation::Workload(key.clone()));
             }
         }
-        let listed =
-            |node: &str| workload.status.unhealthy_nodes.iter().any(|one| one.name == node);
-        let failed = failing.into_iter().filter(|(node, health)| match health {
-            NodeHealth::Undecided => listed(node),
-            _ => *health == NodeHealth::Failed,
-        });
+        let failed =
+            failing.into_iter().filter(|(node, health)| counts_as_failed(workload, node, *health));
         Some(failed.map(|(node, _)| node).collect())
     }
 
@@ -299,25 +296,40 @@ impl NodesAndPods {
         on_nodes.chain(self.usage.nodes_of(name))
     }
 
+    /// The nodes of a Workload whose waiting pods end, by hostname.
+    fn unbindable_nodes<'a>(
+        &self,
+        workload: &Workload,
+        failing: &'a BTreeMap<String, NodeHealth>,
+    ) -> BTreeSet<&'a str> {
+        let failed =
+            failing.iter().filter(|(node, health)| counts_as_failed(workload, node, **health));
+        // Several failed nodes evict the Workload, and its pods go with that. Pods that end before may fail its job for good.
+        let is_evicted_next = failed.count() > 1 && !self.gates.keeps_nodes(workload);
+        let ending = failing.iter().filter(|(node, health)| {
+            self.gates.ends_waiting_pods(**health)
+                && (!is_evicted_next || is_unhealthy(workload, node))
+        });
+        ending.map(|(node, _)| node.as_str()).collect()
+    }
+
     /// Ends pods that wait for a node of which the Workload has nothing, or which takes them no more.
     fn terminate_unbindable(
         &self,
         (key, workload): (&Key, &Workload),
         nodes: &AssignedNodes,
-        failing: &BTreeMap<String, NodeHealth>,
+        unbindable: &BTreeSet<&str>,
         ctx: &mut Context,
     ) {
-        let unbindable = |pod: &TrackedPod| {
-            let node = pod.awaited_node();
-            node.is_some_and(|node| {
-                let ends = failing.get(node).is_some_and(|&one| self.gates.ends_waiting_pods(one));
-                ends || !nodes.by_hostname.contains_key(node)
+        let ends = |pod: &TrackedPod| {
+            pod.awaited_node().is_some_and(|node| {
+                unbindable.contains(node) || !nodes.by_hostname.contains_key(node)
             })
         };
         // Where domains are larger than nodes, no pod waits for a node.
         let any = !nodes.by_hostname.is_empty();
         for name in names_in_pods(key, workload) {
-            for (pod, tracked) in self.pods.of(&name).filter(|(_, pod)| any && unbindable(pod)) {
+            for (pod, tracked) in self.pods.of(&name).filter(|(_, pod)| any && ends(pod)) {
                 unbindable_pods::terminate(key, (pod, tracked), ctx);
             }
         }
@@ -409,4 +421,17 @@ fn has_topology(workload: &Workload) -> bool {
     let admission = workload.status.admission.iter();
     let mut assigned = admission.flat_map(|admission| &admission.pod_set_assignments);
     assigned.any(|one| one.topology_assignment.is_some())
+}
+
+/// Whether a node has failed under a Workload. Of one that is undecided, the status says so.
+fn counts_as_failed(workload: &Workload, node: &str, health: NodeHealth) -> bool {
+    match health {
+        NodeHealth::Undecided => is_unhealthy(workload, node),
+        _ => health == NodeHealth::Failed,
+    }
+}
+
+/// Whether the status lists a node as unhealthy.
+fn is_unhealthy(workload: &Workload, node: &str) -> bool {
+    workload.status.unhealthy_nodes.iter().any(|one| one.name == node)
 }
