@@ -33,13 +33,17 @@ impl Default for Context {
 
 impl Context {
     /// Whether an object, as it was last observed, may be written now. If not, `waiter` is evaluated when it may.
-    pub(crate) fn is_free(
+    pub(crate) fn free_or_wait(
         &mut self,
         target: &Target,
         current: &Stamp,
         waiter: &Reevaluation,
     ) -> bool {
-        self.outbox.is_free_or_wait((target, current), waiter, self.now, &mut self.agenda)
+        let is_free = self.outbox.writes().is_free(target, current, self.now);
+        if !is_free {
+            self.outbox.await_turn(target, waiter, &mut self.agenda);
+        }
+        is_free
     }
 
     /// Reads an object that is not watched by its name, once at a time: the answer is a consistent list of at most one. Returns
@@ -53,7 +57,7 @@ impl Context {
         let (api_version, kind) = (resource.api_version.as_str(), resource.kind.as_str());
         let subject = Subject::Owner { api_version: api_version.into(), kind: kind.into() };
         let (target, base) = (Target::home(subject, key), Stamp::default());
-        if !self.is_free(&target, &base, &waiter) {
+        if !self.free_or_wait(&target, &base, &waiter) {
             return false;
         }
         let intent = Intent { target, purpose: Purpose::Owner, base, waiter };

@@ -327,7 +327,7 @@ impl Core {
         if self.config.owns_workloads {
             self.workloads.finish_orphan(key, self.config.finishes_orphans, &mut self.ctx);
         }
-        self.workloads.is_free(key, &mut self.ctx)
+        self.workloads.free_or_wait(key, &mut self.ctx)
     }
 
     /// Decides about a Workload that may be written. Returns whether its reservation was withdrawn.

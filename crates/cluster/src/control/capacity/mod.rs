@@ -361,7 +361,7 @@ impl LocalCapacity {
         let Some(tracked) = &self.report else {
             return report::submit_creation(ctx);
         };
-        if !ctx.is_free(&report::target(), &tracked.stamp(), &Reevaluation::Report) {
+        if !ctx.free_or_wait(&report::target(), &tracked.stamp(), &Reevaluation::Report) {
             return;
         }
         let (before, base) = (Arc::clone(tracked.object()), tracked.stamp());

@@ -173,7 +173,7 @@ pub(super) fn submit(
 pub(super) fn submit_creation(ctx: &mut Context) {
     let (target, base, waiter) = (target(), Stamp::default(), Reevaluation::Report);
     // A create that the API server refuses would be sent again with each decision.
-    if !ctx.is_free(&target, &base, &waiter) {
+    if !ctx.free_or_wait(&target, &base, &waiter) {
         return;
     }
     let mut object = ClusterCapacity::default();

@@ -66,7 +66,7 @@ pub(super) fn take((key, parent): (&Key, &Workload), step: VariantStep, core: &m
 fn create(parent: &Key, variant: &Workload, core: &mut Core) {
     let (target, base) = (Target::home(Subject::Workload, &Key::of(variant)), Stamp::default());
     let waiter = Reevaluation::Workload(parent.clone());
-    if core.ctx.is_free(&target, &base, &waiter) {
+    if core.ctx.free_or_wait(&target, &base, &waiter) {
         let intent = Intent { target, purpose: Purpose::VariantCreate, base, waiter };
         core.ctx.outbox.submit(intent, |purpose, _| Write::create(purpose, variant));
     }

@@ -152,7 +152,7 @@ impl ElasticPods {
         };
         let (target, base) = (target(key), pod.stamp());
         let waiter = Reevaluation::ElasticPods(chain.clone());
-        if !ctx.is_free(&target, &base, &waiter) {
+        if !ctx.free_or_wait(&target, &base, &waiter) {
             return false;
         }
         let patch = patch(pod);

@@ -147,7 +147,7 @@ fn forceful_from(pod: &TerminatingPod) -> Timestamp {
 fn terminate(key: &Key, pod: &TrackedTerminatingPod, ctx: &mut Context) {
     let target = Target::home(Subject::Job(pods::kind().clone()), key);
     let (base, waiter) = (pod.stamp(), Reevaluation::TerminatingPod(key.clone()));
-    if !ctx.is_free(&target, &base, &waiter) {
+    if !ctx.free_or_wait(&target, &base, &waiter) {
         return;
     }
     if pod.content.ended {

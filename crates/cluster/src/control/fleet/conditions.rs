@@ -135,7 +135,7 @@ pub(super) fn intent<K: kube::Resource>(
     };
     let target = Target::home(subject, &Key { namespace: None, name: name.into() });
     let base = tracked.stamp();
-    ctx.is_free(&target, &base, &waiter).then_some(Intent { target, purpose, base, waiter })
+    ctx.free_or_wait(&target, &base, &waiter).then_some(Intent { target, purpose, base, waiter })
 }
 
 fn status_of(

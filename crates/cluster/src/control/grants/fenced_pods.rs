@@ -59,7 +59,7 @@ impl FencedPods {
             let target = Target::home(Subject::Job(pods::kind().clone()), key);
             let waiter = Reevaluation::Workload(clone.clone());
             let base = Stamp { version: 0, uid: pod.uid.clone() };
-            if !ctx.is_free(&target, &base, &waiter) {
+            if !ctx.free_or_wait(&target, &base, &waiter) {
                 continue;
             }
             let uid = pod.uid.as_deref().map(str::to_owned);

@@ -191,7 +191,7 @@ impl AgentGrants {
         let target = Target::home(Subject::Lease, &agent_lease(&self.namespace));
         let base = self.lease.as_ref().map(Tracked::stamp).unwrap_or_default();
         let waiter = Reevaluation::Grants;
-        if !ctx.is_free(&target, &base, &waiter) {
+        if !ctx.free_or_wait(&target, &base, &waiter) {
             return;
         }
         let Some(holder) = &mut self.holder else {

@@ -133,7 +133,7 @@ pub(super) fn stop_child(key: &JobKey, tracked: &Tracked<JobObject>, ctx: &mut C
         && job.finished().is_none()
         && job.set_size().is_none()
         && !job.is_skipped();
-    if !runs || !ctx.is_free(&Target::job(key), &tracked.stamp(), &waiter) {
+    if !runs || !ctx.free_or_wait(&Target::job(key), &tracked.stamp(), &waiter) {
         return;
     }
     let message = "Kueue managed child job suspended".to_owned();

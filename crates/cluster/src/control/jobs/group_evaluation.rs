@@ -114,7 +114,7 @@ impl GroupEvaluation<'_> {
     fn busy<'a>(&self, members: &[GroupMember<'a>], ctx: &mut Context) -> HashSet<&'a str> {
         let waiter = self.waiter();
         let mut is_busy = |member: &GroupMember<'_>| {
-            !ctx.is_free(&Target::job(member.key), &member.tracked.stamp(), &waiter)
+            !ctx.free_or_wait(&Target::job(member.key), &member.tracked.stamp(), &waiter)
         };
         let busy = members.iter().filter(|member| is_busy(member));
         busy.map(|member| name_of(member.pod)).collect()

@@ -148,7 +148,8 @@ impl Jobs {
         };
         let waiter = Reevaluation::Job(set.clone());
         let pod = tracked.object().as_pod();
-        let Some(pod) = pod.filter(|_| ctx.is_free(&Target::job(key), &tracked.stamp(), &waiter))
+        let Some(pod) =
+            pod.filter(|_| ctx.free_or_wait(&Target::job(key), &tracked.stamp(), &waiter))
         else {
             return;
         };

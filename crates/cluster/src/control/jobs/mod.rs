@@ -404,7 +404,7 @@ impl Jobs {
         let waiter = Reevaluation::Job(key.clone());
         let job = Arc::clone(tracked.object());
         let mut effects = self.owners.let_former_go((key, &job), inputs.workloads);
-        if !ctx.is_free(&Target::job(key), &tracked.stamp(), &waiter) || !managed {
+        if !ctx.free_or_wait(&Target::job(key), &tracked.stamp(), &waiter) || !managed {
             return effects;
         }
         if job.set_size().is_some() {

@@ -105,6 +105,6 @@ impl SetEvaluation<'_> {
         let key = self.members.iter().find(|key| &*key.key.name == name);
         let tracked = key.and_then(|key| Some((key, self.jobs.get(key)?)));
         let waiter = Reevaluation::Job(self.key.clone());
-        tracked.is_some_and(|(key, one)| ctx.is_free(&Target::job(key), &one.stamp(), &waiter))
+        tracked.is_some_and(|(key, one)| ctx.free_or_wait(&Target::job(key), &one.stamp(), &waiter))
     }
 }

@@ -254,7 +254,7 @@ impl StepTaker<'_> {
             return;
         }
         let (target, waiter) = (Target::home(Subject::Workload, &key), self.unit.waiter.clone());
-        if !ctx.is_free(&target, &Stamp::default(), &waiter) {
+        if !ctx.free_or_wait(&target, &Stamp::default(), &waiter) {
             return;
         }
         let (purpose, base) = (Purpose::WorkloadCreate, Stamp::default());

@@ -79,7 +79,7 @@ impl UnobservedOwners {
         // The uid tells an answer about another object of the name.
         let base = Stamp { version: 0, uid: Some(owner.uid.as_str().into()) };
         let waiter = Reevaluation::Job(job.clone());
-        if !ctx.is_free(&target, &base, &waiter) {
+        if !ctx.free_or_wait(&target, &base, &waiter) {
             return;
         }
         let intent = Intent { target, purpose: Purpose::Ancestor, base, waiter };

@@ -246,7 +246,7 @@ impl WorkerGrants {
         let key = hub_lease(settings.namespace, settings.origin);
         let target = Target::worker(name, Subject::Lease, &key);
         let intent = intent(target, self.grant.as_ref());
-        let free = ctx.is_free(&intent.target, &intent.base, &intent.waiter);
+        let free = ctx.free_or_wait(&intent.target, &intent.base, &intent.waiter);
         // A grant counts from its attempt, so none is decided that cannot be sent now.
         if leases.reached && !free {
             return;

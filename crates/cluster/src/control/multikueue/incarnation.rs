@@ -112,7 +112,7 @@ impl IncarnationRecord {
         }
         let base = self.observed.as_ref().map(Tracked::stamp).unwrap_or_default();
         let waiter = Reevaluation::Clusters;
-        if !ctx.is_free(&target, &base, &waiter) {
+        if !ctx.free_or_wait(&target, &base, &waiter) {
             return;
         }
         let clock = u64::try_from(ctx.now.as_second()).unwrap_or(0);

@@ -67,7 +67,7 @@ pub(super) fn request(worker: &Worker, own: &OwnEntry<'_>, ctx: &mut Context) {
     }
     let target = worker.target(Subject::Capacity, &Key { namespace: None, name: LOCAL.into() });
     let (base, waiter) = (capacity.stamp(), Reevaluation::LabelKeysOf(worker.name().into()));
-    if !ctx.is_free(&target, &base, &waiter) {
+    if !ctx.free_or_wait(&target, &base, &waiter) {
         return;
     }
     let spec = &capacity.object().spec;

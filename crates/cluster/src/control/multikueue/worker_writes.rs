@@ -223,7 +223,7 @@ pub(super) fn read_unsettled(workers: &WorkerClusters, origin: &str, ctx: &mut C
             continue;
         };
         // A connection suffices, although lists may be missing: the read of one name is consistent by itself.
-        if !workers.is_connected(name) || !ctx.is_free(&target, &Stamp::default(), &waiter) {
+        if !workers.is_connected(name) || !ctx.free_or_wait(&target, &Stamp::default(), &waiter) {
             continue;
         }
         let resource = match &target.subject {
@@ -246,7 +246,7 @@ fn send(
 ) -> bool {
     let waiter = Reevaluation::Workload(workload.clone());
     // In flight, or in the backoff of a write that the worker did not accept.
-    if !ctx.is_free(&target, &Stamp::default(), &waiter) {
+    if !ctx.free_or_wait(&target, &Stamp::default(), &waiter) {
         return false;
     }
     // No base: a create has no object yet, and a deletion names the uid in its precondition.

@@ -216,18 +216,13 @@ impl Outbox {
         self.reasons.call()
     }
 
-    /// Whether the object may be written now. If not, `waiter` is evaluated when the answer to the write in flight is here, or
-    /// when time allows the next one.
-    pub(crate) fn is_free_or_wait(
+    /// Evaluates `waiter` when the answer to the write in flight is here, or when time allows the next write of the object.
+    pub(crate) fn await_turn(
         &mut self,
-        (target, current): (&Target, &Stamp),
+        target: &Target,
         waiter: &Reevaluation,
-        now: Timestamp,
         agenda: &mut Agenda,
-    ) -> bool {
-        if self.writes.is_free(target, current, now) {
-            return true;
-        }
+    ) {
         match self.writes.retry_at(target) {
             Some(at) => agenda.at(at, waiter.clone()),
             // Two machines may write one object: a pod is started by one, and gets its domain from another.
@@ -235,7 +230,6 @@ impl Outbox {
                 self.waiting.entry(target.clone()).or_default().insert(waiter.clone());
             }
         }
-        false
     }
 
     /// Takes an answer: settles the write and evaluates what waits for it.

@@ -98,7 +98,7 @@ impl ProvisioningChecks {
             let key = Key { namespace: None, name: (**name).into() };
             let (target, base) = (Target::home(Subject::AdmissionCheck, &key), tracked.stamp());
             let waiter = Reevaluation::ProvisioningChecks;
-            if !ctx.is_free(&target, &base, &waiter) {
+            if !ctx.free_or_wait(&target, &base, &waiter) {
                 continue;
             }
             let (before, after) = (&tracked.object().status, self.status(tracked.object(), ctx));

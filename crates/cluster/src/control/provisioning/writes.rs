@@ -203,5 +203,5 @@ fn intent(
     ctx: &mut Context,
 ) -> Option<Intent> {
     let waiter = Reevaluation::Workload(workload.clone());
-    ctx.is_free(&target, &base, &waiter).then_some(Intent { target, purpose, base, waiter })
+    ctx.free_or_wait(&target, &base, &waiter).then_some(Intent { target, purpose, base, waiter })
 }

@@ -54,7 +54,7 @@ fn write_one(
         return false;
     }
     let base = cohort.tracked.stamp();
-    if !ctx.is_free(&target, &base, &Reevaluation::Cohorts) {
+    if !ctx.free_or_wait(&target, &base, &Reevaluation::Cohorts) {
         return false;
     }
     let (purpose, waiter) = (Purpose::ClusterQueueStatus, Reevaluation::Cohorts);

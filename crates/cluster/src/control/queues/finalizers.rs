@@ -116,7 +116,7 @@ fn write<K>(
         _ => Reevaluation::Queues,
     };
     let (target, base) = (Target::home(subject, &key), tracked.stamp());
-    if !ctx.is_free(&target, &base, &Reevaluation::Queues) {
+    if !ctx.free_or_wait(&target, &base, &Reevaluation::Queues) {
         return;
     }
     let intent = Intent { target, purpose: Purpose::ReleaseUnused, base, waiter };

@@ -57,7 +57,7 @@ impl ManagedQuota {
         let key = Key { namespace: None, name: name.into() };
         let target = Target::home(Subject::ClusterQueue, &key);
         let (base, waiter) = (queue.tracked.stamp(), Reevaluation::Queue(name.into()));
-        if !ctx.is_free(&target, &base, &waiter) {
+        if !ctx.free_or_wait(&target, &base, &waiter) {
             return;
         }
         // The list is replaced as a whole. With the resourceVersion, what a user has just changed in it stays.

@@ -24,7 +24,7 @@ pub(super) fn terminate(workload: &Key, (key, pod): (&Key, &TrackedPod), ctx: &m
     let target = Target::home(Subject::Job(pods::kind().clone()), key);
     let waiter = Reevaluation::Workload(workload.clone());
     let base = pod.stamp();
-    if !ctx.is_free(&target, &base, &waiter) {
+    if !ctx.free_or_wait(&target, &base, &waiter) {
         return;
     }
     let end = PodEnd {

@@ -304,11 +304,11 @@ impl Workloads {
     }
 
     /// Whether the Workload may be written now; otherwise it is evaluated when it may.
-    pub(crate) fn is_free(&self, key: &Key, ctx: &mut Context) -> bool {
+    pub(crate) fn free_or_wait(&self, key: &Key, ctx: &mut Context) -> bool {
         let Some(record) = self.records.get(key) else {
             return false;
         };
-        ctx.is_free(&target(key), &record.stamp(), &Reevaluation::Workload(key.clone()))
+        ctx.free_or_wait(&target(key), &record.stamp(), &Reevaluation::Workload(key.clone()))
     }
 
     /// Decides what is written about a Workload that may be written.
