@@ -10,6 +10,7 @@
 //! | [`links`] | links and paths in Markdown files lead to files |
 //! | [`cycles`] | cycles of files within a crate |
 //! | [`function_lengths`] | length of functions |
+//! | [`questions`] | a function `is_…` or `has_…` changes nothing |
 //! | [`impl_files`] | in how many files a type has methods |
 //! | [`trait_examples`] | the page of a public trait shows an example |
 //! | [`words`] | words for persons in comments and documents |
@@ -35,6 +36,7 @@ pub mod manifests;
 pub mod maps;
 pub mod monitoring;
 pub mod packages;
+pub mod questions;
 pub mod ratchet;
 pub mod settings;
 pub mod sources;

@@ -77,6 +77,11 @@ fn the_page_of_every_public_trait_shows_an_example() {
 }
 
 #[test]
+fn no_question_acts() {
+    assert_eq!(questions::acting(&files()), NONE);
+}
+
+#[test]
 fn every_file_is_named_after_its_concept() {
     assert_eq!(sources::nameless(&files()), NONE);
 }

@@ -161,13 +161,13 @@ impl Core {
     /// Whether something is due that a further round evaluates.
     pub(super) fn has_work(&self) -> bool {
         let Context { agenda, outbox, .. } = &self.ctx;
-        agenda.is_due() || outbox.has_turns_of_reasons() || self.scheduler.is_pending()
+        agenda.is_due() || outbox.has_sendable_reasons() || self.scheduler.is_pending()
     }
 
     /// The Workloads to be evaluated in a round.
     pub(super) fn take_workloads(&mut self) -> BTreeSet<Key> {
         let mut keys = self.ctx.agenda.take_workloads();
-        keys.extend(self.ctx.outbox.call_reasons());
+        keys.extend(self.ctx.outbox.take_sendable_reasons());
         keys
     }
 
@@ -291,7 +291,7 @@ impl Core {
         let groups = self.ctx.agenda.take_pod_groups();
         for group in &groups {
             // Before its members are looked at: they may be thousands.
-            if self.jobs.group_rests(group, &mut self.ctx) {
+            if self.jobs.pause_large_group(group, &mut self.ctx) {
                 continue;
             }
             let mut rebuilding = false;

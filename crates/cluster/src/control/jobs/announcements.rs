@@ -153,7 +153,7 @@ impl Jobs {
         let note = format!("Failed to create Workload {workload}: {message}");
         let refused = event(job, EventType::Warning, FAILED_TO_CREATE_WORKLOAD, note);
         let key = key.clone();
-        if self.refused_creations.is_due(&key, message, ctx.now) {
+        if self.refused_creations.record_due_report(&key, message, ctx.now) {
             ctx.outbox.publish(refused);
         }
     }
@@ -206,7 +206,8 @@ impl Jobs {
         };
         if job.kind().prepares_starts() {
             let obstacle = self.prepared_starts.answered(key, &job, ctx.now);
-            let news = obstacle.filter(|it| self.refused_jobs.is_news(key, &it.message, ctx.now));
+            let news =
+                obstacle.filter(|it| self.refused_jobs.record_report(key, &it.message, ctx.now));
             if let Some(StartObstacle { reason, message }) = news {
                 ctx.outbox.publish(refusal(&job, reason, message));
             }

@@ -74,7 +74,7 @@ impl GroupEvaluation<'_> {
         };
         steps.retain(|step| match step {
             ReconcileStep::ReportExcess { pod, message } => {
-                held.is_news(&key_of(pod), message, now)
+                held.record_report(&key_of(pod), message, now)
             }
             _ => true,
         });

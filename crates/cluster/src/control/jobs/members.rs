@@ -32,9 +32,9 @@ impl Jobs {
         self.groups.members(group)
     }
 
-    /// Whether a large group is not evaluated now, but after its pause.
-    pub(crate) fn group_rests(&mut self, group: &Key, ctx: &mut Context) -> bool {
-        self.groups.rests(group, ctx)
+    /// Pauses a large group that was evaluated lately. Returns whether it is not evaluated now, but after its pause.
+    pub(crate) fn pause_large_group(&mut self, group: &Key, ctx: &mut Context) -> bool {
+        self.groups.pause_if_large(group, ctx)
     }
 
     /// The group of a pod.

@@ -37,8 +37,8 @@ impl PodGroups {
         self.members.get(group).into_iter().flatten()
     }
 
-    /// Whether a group is not evaluated now. It is evaluated after its pause.
-    pub(super) fn rests(&mut self, group: &Key, ctx: &mut Context) -> bool {
+    /// Pauses a large group that was evaluated lately, and evaluates it afterwards. Returns whether it is not evaluated now.
+    pub(super) fn pause_if_large(&mut self, group: &Key, ctx: &mut Context) -> bool {
         let until = self.pauses.rests_until(group, ctx.now);
         match until {
             Some(until) => ctx.agenda.at(until, Reevaluation::PodGroup(group.clone())),

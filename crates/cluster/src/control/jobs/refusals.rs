@@ -48,28 +48,28 @@ impl<U: Ord + Clone> Refusals<U> {
         let Some(message) = refused else {
             return;
         };
-        if !self.is_news(unit, &message, now) {
+        if !self.record_report(unit, &message, now) {
             steps.retain(|step| !matches!(step, ReconcileStep::Refuse { .. }));
         }
     }
 
     /// Records why a unit is refused. Returns whether that is to be reported: the last report had another reason, or is old.
-    pub(super) fn is_news(&mut self, unit: &U, message: &str, now: Timestamp) -> bool {
+    pub(super) fn record_report(&mut self, unit: &U, message: &str, now: Timestamp) -> bool {
         let message: String = message.chars().take(COMPARED).collect();
-        let is_news = self.by_unit.get(unit).is_none_or(|known| {
+        let differs = self.by_unit.get(unit).is_none_or(|known| {
             known.message != message || now.duration_since(known.at) >= REPEATED_AFTER
         });
-        if is_news {
+        if differs {
             self.by_unit.insert(unit.clone(), Reported { message, at: now });
         }
-        is_news
+        differs
     }
 
     /// The same of a write that is repeated whatever happens. The next attempt shows what is not reported now.
-    pub(super) fn is_due(&mut self, unit: &U, message: &str, now: Timestamp) -> bool {
+    pub(super) fn record_due_report(&mut self, unit: &U, message: &str, now: Timestamp) -> bool {
         let known = self.by_unit.get(unit);
         let rests = known.is_some_and(|known| now.duration_since(known.at) < PAUSE);
-        !rests && self.is_news(unit, message, now)
+        !rests && self.record_report(unit, message, now)
     }
 
     /// Units that were refused.
@@ -97,10 +97,13 @@ mod tests {
         let now = Timestamp::UNIX_EPOCH;
         for by in [3, -3].map(SignedDuration::from_hours) {
             let mut refusals = Refusals::default();
-            assert!(refusals.is_due(&1, "a", now));
+            assert!(refusals.record_due_report(&1, "a", now));
             refusals.clock_jumped(by);
-            assert!(!refusals.is_due(&1, "b", now + by + SignedDuration::from_secs(299)), "{by}");
-            assert!(refusals.is_due(&1, "b", now + by + PAUSE), "{by}");
+            assert!(
+                !refusals.record_due_report(&1, "b", now + by + SignedDuration::from_secs(299)),
+                "{by}"
+            );
+            assert!(refusals.record_due_report(&1, "b", now + by + PAUSE), "{by}");
         }
     }
 }

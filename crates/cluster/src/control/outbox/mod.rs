@@ -196,9 +196,9 @@ impl Outbox {
         self.submit(intent, |purpose, key| Write::merge::<K>(purpose, key, Some("status"), &patch))
     }
 
-    /// Whether the reason of a pending Workload may be sent now. Otherwise it waits, and the Workload is evaluated when its turn comes.
-    pub(crate) fn is_turn_of_reason(&mut self, workload: &Key) -> bool {
-        self.reasons.is_its_turn(workload)
+    /// Takes the turn of a pending Workload to send its reason. Without a turn it waits, and is evaluated when its turn comes.
+    pub(crate) fn take_turn_or_wait(&mut self, workload: &Key) -> bool {
+        self.reasons.take_turn_or_wait(workload)
     }
 
     /// The write that was just submitted only explains.
@@ -207,13 +207,13 @@ impl Outbox {
     }
 
     /// Whether the reason of a Workload waits although it may be sent.
-    pub(crate) fn has_turns_of_reasons(&self) -> bool {
-        self.reasons.has_turns()
+    pub(crate) fn has_sendable_reasons(&self) -> bool {
+        self.reasons.has_sendable()
     }
 
-    /// The Workloads of which the reason may be sent now.
-    pub(crate) fn call_reasons(&mut self) -> Vec<Key> {
-        self.reasons.call()
+    /// Takes the Workloads of which the reason may be sent now.
+    pub(crate) fn take_sendable_reasons(&mut self) -> Vec<Key> {
+        self.reasons.take_sendable()
     }
 
     /// Evaluates `waiter` when the answer to the write in flight is here, or when time allows the next write of the object.

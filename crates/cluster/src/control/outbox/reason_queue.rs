@@ -25,8 +25,8 @@ pub(super) struct ReasonQueue {
 }
 
 impl ReasonQueue {
-    /// Whether the reason of a Workload may be sent now. Otherwise the Workload waits behind those that wait already.
-    pub(super) fn is_its_turn(&mut self, workload: &Key) -> bool {
+    /// Takes the turn of a Workload to send its reason. Without a turn it waits behind those that wait already.
+    pub(super) fn take_turn_or_wait(&mut self, workload: &Key) -> bool {
         let is_called = self.called.remove(workload);
         // Workloads of a call may be evaluated after others: their slots are kept for them.
         let n_kept = if is_called { 0 } else { self.called.len() };
@@ -50,12 +50,12 @@ impl ReasonQueue {
     }
 
     /// Whether a Workload waits although its reason may be sent.
-    pub(super) fn has_turns(&self) -> bool {
+    pub(super) fn has_sendable(&self) -> bool {
         !self.waiting.is_empty() && self.n_free() > 0
     }
 
-    /// The Workloads that may send their reason now. One that needs none any more leaves its turn to those of the next call.
-    pub(super) fn call(&mut self) -> Vec<Key> {
+    /// Takes the Workloads that may send their reason now. One that needs none any more leaves its turn to those of the next call.
+    pub(super) fn take_sendable(&mut self) -> Vec<Key> {
         let n_called = self.n_free().min(self.waiting.len());
         let called: Vec<Key> = self.waiting.drain(..n_called).collect();
         called.iter().for_each(|workload| {
@@ -93,7 +93,7 @@ mod tests {
     fn full() -> ReasonQueue {
         let mut queue = ReasonQueue::default();
         for at in 0..MAX_REASONS_IN_FLIGHT {
-            assert!(queue.is_its_turn(&key(at)));
+            assert!(queue.take_turn_or_wait(&key(at)));
             queue.begin(ticket(at));
         }
         queue
@@ -102,51 +102,51 @@ mod tests {
     #[test]
     fn a_workload_waits_behind_those_that_wait() {
         let mut queue = full();
-        assert!(!queue.is_its_turn(&key(91)) && !queue.is_its_turn(&key(90)));
-        assert!(!queue.is_its_turn(&key(91)), "it is evaluated again, and keeps its place");
-        assert!(!queue.has_turns());
+        assert!(!queue.take_turn_or_wait(&key(91)) && !queue.take_turn_or_wait(&key(90)));
+        assert!(!queue.take_turn_or_wait(&key(91)), "it is evaluated again, and keeps its place");
+        assert!(!queue.has_sendable());
         queue.settle(ticket(3));
-        assert!(queue.has_turns());
-        assert!(!queue.is_its_turn(&key(50)), "the slot is not its own");
-        assert_eq!(queue.call(), [key(91)]);
-        assert!(queue.is_its_turn(&key(91)));
+        assert!(queue.has_sendable());
+        assert!(!queue.take_turn_or_wait(&key(50)), "the slot is not its own");
+        assert_eq!(queue.take_sendable(), [key(91)]);
+        assert!(queue.take_turn_or_wait(&key(91)));
         queue.begin(ticket(91));
         queue.settle(ticket(4));
         queue.settle(ticket(5));
-        assert_eq!(queue.call(), [key(90), key(50)]);
+        assert_eq!(queue.take_sendable(), [key(90), key(50)]);
     }
 
     #[test]
     fn a_workload_without_need_leaves_its_turn_to_the_next() {
         let mut queue = full();
-        assert!(!queue.is_its_turn(&key(90)) && !queue.is_its_turn(&key(91)));
+        assert!(!queue.take_turn_or_wait(&key(90)) && !queue.take_turn_or_wait(&key(91)));
         queue.settle(ticket(0));
-        assert_eq!(queue.call(), [key(90)]);
-        assert!(queue.has_turns(), "90 has got quota meanwhile");
-        assert_eq!(queue.call(), [key(91)]);
-        assert!(queue.is_its_turn(&key(91)));
+        assert_eq!(queue.take_sendable(), [key(90)]);
+        assert!(queue.has_sendable(), "90 has got quota meanwhile");
+        assert_eq!(queue.take_sendable(), [key(91)]);
+        assert!(queue.take_turn_or_wait(&key(91)));
     }
 
     #[test]
     fn an_answer_to_another_write_frees_no_slot() {
         let mut queue = full();
-        assert!(!queue.is_its_turn(&key(90)));
+        assert!(!queue.take_turn_or_wait(&key(90)));
         queue.settle(ticket(1000));
-        assert!(!queue.has_turns() && queue.call().is_empty());
+        assert!(!queue.has_sendable() && queue.take_sendable().is_empty());
     }
 
     /// Evaluated before the one that is called, because its name is smaller.
     #[test]
     fn a_workload_that_comes_later_takes_no_slot_of_one_that_is_called() {
         let mut queue = full();
-        assert!(!queue.is_its_turn(&key(91)));
+        assert!(!queue.take_turn_or_wait(&key(91)));
         queue.settle(ticket(3));
-        assert_eq!(queue.call(), [key(91)]);
-        assert!(!queue.is_its_turn(&key(50)), "the slot is that of 91");
-        assert!(queue.is_its_turn(&key(91)));
+        assert_eq!(queue.take_sendable(), [key(91)]);
+        assert!(!queue.take_turn_or_wait(&key(50)), "the slot is that of 91");
+        assert!(queue.take_turn_or_wait(&key(91)));
         queue.begin(ticket(91));
         queue.settle(ticket(4));
-        assert_eq!(queue.call(), [key(50)]);
+        assert_eq!(queue.take_sendable(), [key(50)]);
     }
 
     const N_WORKLOADS: usize = 60;
@@ -165,12 +165,12 @@ mod tests {
         /// Evaluates these Workloads, and those that are called, by name. The satisfied ones need no reason at this time.
         fn decide(&mut self, due: &BTreeSet<usize>, satisfied: &BTreeSet<usize>) {
             self.round += 1;
-            let called = self.queue.call();
+            let called = self.queue.take_sendable();
             let is_called = |at: usize| called.contains(&key(at));
             let mut latest = 0;
             for at in (0..N_WORKLOADS).filter(|&at| due.contains(&at) || is_called(at)) {
                 let needs = !self.in_flight.contains(&at) && !satisfied.contains(&at);
-                if needs && self.queue.is_its_turn(&key(at)) {
+                if needs && self.queue.take_turn_or_wait(&key(at)) {
                     self.queue.begin(ticket(at));
                     self.in_flight.push_back(at);
                     latest = latest.max(self.since.remove(&at).unwrap_or(self.round));

@@ -17,7 +17,7 @@ use crate::control::{
     timers::Reevaluation,
 };
 
-/// Submits the next status. A reason waits for its turn ([`Outbox::is_turn_of_reason`](crate::control::outbox::Outbox)).
+/// Submits the next status. A reason waits for its turn ([`Outbox::take_turn_or_wait`](crate::control::outbox::Outbox)).
 pub(super) fn submit(
     key: &Key,
     record: &TrackedWorkload,
@@ -29,7 +29,7 @@ pub(super) fn submit(
             write(key, record, (purpose, &status, inputs), ctx);
         }
         NextStatus::Explain(status) => {
-            if ctx.outbox.is_turn_of_reason(key)
+            if ctx.outbox.take_turn_or_wait(key)
                 && write(key, record, (Purpose::Pending, &status, inputs), ctx)
             {
                 ctx.outbox.begin_reason();
