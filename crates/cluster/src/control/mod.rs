@@ -17,7 +17,7 @@
 //! | `autoscalers` | [`autoscalers::Autoscalers`] | the nodes that autoscalers can still add |
 //! | `agent_provisioning` | [`agent_provisioning::AgentProvisioning`] | the nodes that an agent asks an autoscaler for, and their refusal |
 //! | `grants` | [`grants::AgentGrants`] | which clones an agent may start under ExactlyOnce, and which it stops |
-//! | `topology` | [`topology::NodesAndPods`] | the nodes of topologies, the domains of gated pods, failed nodes |
+//! | `topology` | [`topology::ClusterTopology`] | the nodes of topologies, the domains of gated pods, failed nodes |
 //! | `provisioning` | [`provisioning::Provisioning`] | what Workloads ask of an autoscaler, the states of their provisioning checks |
 //! | `concurrent_admission` | [`concurrent_admission::ConcurrentAdmission`] | the variants of Workloads, and what their parents show |
 //! | `elastic_pods` | [`elastic_pods::ElasticPods`] | which pods of elastic jobs start with the quota of their slice |

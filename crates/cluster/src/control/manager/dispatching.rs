@@ -25,7 +25,7 @@ use crate::control::{
     start_failure::PodStarts,
     time::{engine_time, signed_nanos},
     timers::Reevaluation,
-    topology::NodesAndPods,
+    topology::ClusterTopology,
     workloads::{WorkloadChange, WorkloadCommand, WorkloadPhase},
 };
 
@@ -319,13 +319,13 @@ impl Dispatching {
     }
 
     /// Runs scheduling cycles. Returns whether a Workload got something.
-    pub(super) fn run_cycles(&mut self, core: &mut Core, topologies: &NodesAndPods) -> bool {
+    pub(super) fn run_cycles(&mut self, core: &mut Core, topology: &ClusterTopology) -> bool {
         let Core { ctx, scheduler, workloads, .. } = core;
         // Clusters that race are asked after the reservation.
         let races = self.multikueue.as_ref().is_some_and(MultiKueueDispatch::races);
         let work_of: DispatchedEntryOf = if races { |_, _, _| None } else { work_of };
         let changes_nodes =
-            |key: &Key, workload: &Workload| topologies.charges_pods_of(key, workload);
+            |key: &Key, workload: &Workload| topology.charges_pods_of(key, workload);
         let rules = (work_of, &changes_nodes as ChangesNodes<'_>);
         let run = scheduler.run_cycles(&mut self.fleet, workloads, rules, ctx);
         if let Some(multikueue) = &mut self.multikueue {

@@ -155,7 +155,7 @@ impl Control for ManagerControl {
             ManagerInput::WorkloadPriorityClass(change) => self.workload_priority_classes(change),
             ManagerInput::ResourceFlavor(change) => self.each(change, |this, key, flavor| {
                 if this.queue_objects().resource_flavor(key, flavor) {
-                    this.pods.topologies.flavor_changed();
+                    this.pods.topology.flavor_changed();
                 }
             }),
             ManagerInput::Cohort(change) => self.each(change, |this, key, cohort| {
@@ -283,15 +283,15 @@ impl Control for ManagerControl {
         }
         self.dispatching.keep_leases(&mut self.core);
         self.dispatching.workers_changed(&mut self.core);
-        self.pods.topologies.evaluate_suspects(&self.core.workloads, &mut self.core.ctx);
+        self.pods.topology.evaluate_suspects(&self.core.workloads, &mut self.core.ctx);
         // Before `write_workers`, which takes the message that clusters have changed.
         self.dispatching.clusters_changed(&mut self.core);
         for _ in 0..MAX_ROUNDS {
             let n_evaluated = self.evaluate_jobs() + self.evaluate_workloads();
             let Core { workloads, scheduler, ctx, .. } = &mut self.core;
-            self.pods.topologies.update_engine(workloads, scheduler, ctx);
+            self.pods.topology.update_engine(workloads, scheduler, ctx);
             // A cycle without progress may still have made something due: another reason to be pending.
-            let progress = self.dispatching.run_cycles(&mut self.core, &self.pods.topologies);
+            let progress = self.dispatching.run_cycles(&mut self.core, &self.pods.topology);
             let settled = !progress && n_evaluated == 0 && !self.core.has_work();
             // What waits for room has got what it could.
             if settled && !self.dispatching.rebalance(&mut self.core, &self.queues) {
@@ -318,14 +318,14 @@ impl Control for ManagerControl {
 /// Inputs, one kind each.
 impl ManagerControl {
     fn nodes(&mut self, change: Change<Observed<WatchedNode>>) {
-        self.pods.topologies.observe_nodes(&change);
+        self.pods.topology.observe_nodes(&change);
         self.each(change, |this, key, node| this.pods.observe_node(&key.name, node.as_ref()));
     }
 
     fn topology_pods(&mut self, change: Change<Observed<WatchedPod>>) {
-        let change = self.pods.topologies.observe_pods(change);
+        let change = self.pods.topology.observe_pods(change);
         self.each(change, |this, key, pod| {
-            this.pods.topologies.observe_pod(key, pod.as_ref(), &mut this.core.ctx);
+            this.pods.topology.observe_pod(key, pod.as_ref(), &mut this.core.ctx);
         });
     }
 

@@ -16,7 +16,7 @@ use crate::control::{
     observed::Observed,
     outbox::{Purpose, Settled, Ticket},
     timers::Reevaluation,
-    topology::{NodeReplacementGates, NodesAndPods, WatchedNode},
+    topology::{ClusterTopology, NodeReplacementGates, WatchedNode},
     workload_measurements::gate_removed,
     workloads::{WorkloadChange, Workloads},
 };
@@ -24,7 +24,7 @@ use crate::control::{
 /// The machines of pods in the manager's own cluster.
 #[derive(Debug)]
 pub(super) struct PodMachines {
-    pub(super) topologies: NodesAndPods,
+    pub(super) topology: ClusterTopology,
     elastic: ElasticPods,
     failure_recovery: FailureRecovery,
 }
@@ -32,7 +32,7 @@ pub(super) struct PodMachines {
 impl PodMachines {
     pub(super) fn new(node_replacement: NodeReplacementGates) -> Self {
         Self {
-            topologies: NodesAndPods::new(node_replacement),
+            topology: ClusterTopology::new(node_replacement),
             elastic: ElasticPods::default(),
             failure_recovery: FailureRecovery::default(),
         }
@@ -40,7 +40,7 @@ impl PodMachines {
 
     /// Records a node of topologies; `None` if it is gone.
     pub(super) fn observe_node(&mut self, name: &str, node: Option<&Arc<Observed<WatchedNode>>>) {
-        self.topologies.observe_node(name, node.map(|node| node.content()));
+        self.topology.observe_node(name, node.map(|node| node.content()));
     }
 
     /// Records pods of elastic jobs. They start later than everything else is decided, and change nothing of it.
@@ -73,7 +73,7 @@ impl PodMachines {
 
     /// Takes a change of a Workload.
     pub(super) fn workload_changed(&mut self, change: &WorkloadChange, ctx: &mut Context) {
-        self.topologies.workload_changed(change, ctx);
+        self.topology.workload_changed(change, ctx);
         self.elastic.workload_changed(change, ctx);
     }
 
@@ -84,7 +84,7 @@ impl PodMachines {
         flavors: AssignedFlavors<'_>,
         ctx: &mut Context,
     ) {
-        self.topologies.ungate(workloads, flavors, ctx);
+        self.topology.ungate(workloads, flavors, ctx);
         self.elastic.ungate(workloads, ctx);
         self.failure_recovery.evaluate(ctx);
     }
@@ -117,7 +117,7 @@ impl PodMachines {
             Purpose::ForcefullyEnd | Purpose::ForcefullyDelete => {
                 self.failure_recovery.answered(ticket, answer, settled, ctx);
             }
-            _ => self.topologies.answered(ticket, answer, settled, ctx),
+            _ => self.topology.answered(ticket, answer, settled, ctx),
         }
     }
 
@@ -130,7 +130,7 @@ impl PodMachines {
     ) -> Option<Measurement> {
         match (ticket.purpose, &ticket.waiter) {
             (Purpose::UngateTopology, Reevaluation::Ungating(name)) => {
-                let workload = self.topologies.workload_of_pods(name, workloads)?;
+                let workload = self.topology.workload_of_pods(name, workloads)?;
                 gate_removed(gates::TOPOLOGY, workload, now)
             }
             (Purpose::UngateElastic, Reevaluation::ElasticPods(chain)) => {

@@ -11,6 +11,7 @@ use super::ManagerControl;
 use crate::control::{
     core::{Core, JobEnvironment},
     multikueue::multikueue_check,
+    topology::KeyedWorkload,
     workloads::StatusInputs,
 };
 
@@ -48,7 +49,7 @@ impl ManagerControl {
             }
         }
         let Core { workloads, scheduler, .. } = &self.core;
-        self.pods.topologies.reservations_may_differ(&keys, workloads, scheduler);
+        self.pods.topology.reservations_may_differ(&keys, workloads, scheduler);
         keys.len()
     }
 
@@ -63,9 +64,9 @@ impl ManagerControl {
             (None, Vec::new())
         } else {
             let ctx = &mut self.core.ctx;
-            let topologies = &self.pods.topologies;
             let workloads = &self.core.workloads;
-            let failed = topologies.failed_nodes((key, &workload), workloads, flavors, ctx);
+            let keyed = KeyedWorkload { key, workload: &workload };
+            let failed = self.pods.topology.failed_nodes(keyed, workloads, flavors, ctx);
             (failed, self.provisioning.evaluate(key, &workload, flavors, ctx))
         };
         let inputs = StatusInputs {

@@ -17,10 +17,12 @@
 //! | `topology_pods` | pods with a topology assignment, by Workload; domains that were given and are not visible yet |
 //! | `ungating` | gated pods get their domain, in one write each |
 //! | `node_health` | which nodes failed under a Workload |
+//! | `keyed_workload` | a Workload with the key of its pods |
 //! | `unbindable_pods` | pods that wait for a node that takes them no more |
 
 mod availability;
 mod foreign_usage;
+mod keyed_workload;
 mod leaving_period;
 mod node_health;
 mod topology_pods;
@@ -44,7 +46,7 @@ use runtime::{
     writer::WriteOutcome,
 };
 
-pub(crate) use self::node_health::NodeReplacementGates;
+pub(crate) use self::{keyed_workload::KeyedWorkload, node_health::NodeReplacementGates};
 pub use self::{watched_node::WatchedNode, watched_pod::WatchedPod};
 
 use self::{
@@ -66,7 +68,7 @@ use super::{
 
 /// The nodes and pods of the manager's own cluster.
 #[derive(Debug, Default)]
-pub(crate) struct NodesAndPods {
+pub(crate) struct ClusterTopology {
     gates: NodeReplacementGates,
     usage: ForeignUsage,
     pods: TopologyPods,
@@ -79,7 +81,7 @@ pub(crate) struct NodesAndPods {
     all_suspect: bool,
 }
 
-impl NodesAndPods {
+impl ClusterTopology {
     pub(crate) fn new(gates: NodeReplacementGates) -> Self {
         Self { gates, ..Self::default() }
     }
@@ -181,7 +183,7 @@ impl NodesAndPods {
     ) {
         for (key, record) in keys.into_iter().filter_map(|key| workloads.get_key_value(key)) {
             let reserves = holds_reservation(record, scheduler);
-            let of_workload = (key, &**record.object());
+            let of_workload = KeyedWorkload { key, workload: record.object() };
             self.unreserved.reservation_may_differ(of_workload, reserves, &self.pods);
         }
     }
@@ -234,19 +236,20 @@ impl NodesAndPods {
     /// pods that no node takes.
     pub(crate) fn failed_nodes(
         &self,
-        (key, workload): (&Key, &Workload),
+        keyed: KeyedWorkload<'_>,
         workloads: &Workloads,
         flavors: AssignedFlavors<'_>,
         ctx: &mut Context,
     ) -> Option<Vec<String>> {
+        let KeyedWorkload { key, workload } = keyed;
         // The pods of a slice that another one has replaced are those of the other one, and wait for its nodes.
         let current = self.chains.workload_of_pods(&name_in_pods(key, workload), workloads)?;
         if current.metadata.name.as_deref() != Some(&*key.name) {
             return None;
         }
-        let (nodes, failing) = self.failing_nodes((key, workload), flavors, ctx.now)?;
+        let (nodes, failing) = self.failing_nodes(keyed, flavors, ctx.now)?;
         let unbindable = self.unbindable_nodes(workload, &failing);
-        self.terminate_unbindable((key, workload), &nodes, &unbindable, ctx);
+        self.terminate_unbindable(keyed, &nodes, &unbindable, ctx);
         if self.gates.keeps_nodes(workload) {
             return Some(Vec::new());
         }
@@ -263,7 +266,7 @@ impl NodesAndPods {
     /// The nodes that a Workload has pods on, and those of them that are not healthy, by hostname.
     fn failing_nodes(
         &self,
-        (key, workload): (&Key, &Workload),
+        KeyedWorkload { key, workload }: KeyedWorkload<'_>,
         flavors: AssignedFlavors<'_>,
         now: Timestamp,
     ) -> Option<(AssignedNodes, BTreeMap<String, NodeHealth>)> {
@@ -290,7 +293,7 @@ impl NodesAndPods {
 
     /// Names of nodes where pods with this name of their Workload run.
     fn nodes_with_running_pods(&self, name: &Key) -> impl Iterator<Item = &str> {
-        let running = self.pods.of(name).map(|(_, pod)| pod).filter(|pod| pod.runs());
+        let running = self.pods.of(name).map(|one| one.pod).filter(|pod| pod.runs());
         // Pods name their node by its name, the assignment by its hostname label.
         let on_nodes = running.filter_map(|pod| pod.content().node());
         on_nodes.chain(self.usage.nodes_of(name))
@@ -316,7 +319,7 @@ impl NodesAndPods {
     /// Ends pods that wait for a node of which the Workload has nothing, or which takes them no more.
     fn terminate_unbindable(
         &self,
-        (key, workload): (&Key, &Workload),
+        KeyedWorkload { key, workload }: KeyedWorkload<'_>,
         nodes: &AssignedNodes,
         unbindable: &BTreeSet<&str>,
         ctx: &mut Context,
@@ -329,8 +332,8 @@ impl NodesAndPods {
         // Where domains are larger than nodes, no pod waits for a node.
         let any = !nodes.by_hostname.is_empty();
         for name in names_in_pods(key, workload) {
-            for (pod, tracked) in self.pods.of(&name).filter(|(_, pod)| any && ends(pod)) {
-                unbindable_pods::terminate(key, (pod, tracked), ctx);
+            for pod in self.pods.of(&name).filter(|one| any && ends(one.pod)) {
+                unbindable_pods::terminate(key, pod, ctx);
             }
         }
     }
@@ -371,22 +374,23 @@ impl NodesAndPods {
             let Some(workload) = workload.filter(|_| self.pods.await_domains(&name)) else {
                 continue;
             };
-            let withheld = self.withheld_nodes((&name, workload), flavors, ctx.now);
-            ungating::ungate(&mut self.pods, (&name, workload), &withheld, ctx);
+            let keyed = KeyedWorkload { key: &name, workload };
+            let withheld = self.withheld_nodes(keyed, flavors, ctx.now);
+            ungating::ungate(&mut self.pods, keyed, &withheld, ctx);
         }
     }
 
     /// Nodes that get no pods of a Workload, by hostname: the status may not show yet that they fail.
     fn withheld_nodes(
         &self,
-        (key, workload): (&Key, &Workload),
+        keyed: KeyedWorkload<'_>,
         flavors: AssignedFlavors<'_>,
         now: Timestamp,
     ) -> BTreeSet<String> {
-        let failing = self.failing_nodes((key, workload), flavors, now);
+        let failing = self.failing_nodes(keyed, flavors, now);
         let failing = failing.into_iter().flat_map(|(_, failing)| failing);
         let failing = failing.filter(|(_, health)| *health != NodeHealth::Undecided);
-        let keeps_nodes = self.gates.keeps_nodes(workload);
+        let keeps_nodes = self.gates.keeps_nodes(keyed.workload);
         // A gated pod would wait for a node that is gone for ever. Without the gate it ends, as one that cannot be bound.
         let ends = |hostname: &String| keeps_nodes && self.usage.on_host(hostname).next().is_none();
         failing.map(|(hostname, _)| hostname).filter(|hostname| !ends(hostname)).collect()

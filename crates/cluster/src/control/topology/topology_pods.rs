@@ -99,6 +99,13 @@ impl TrackedPod {
     }
 }
 
+/// A pod with its key.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct KeyedPod<'a> {
+    pub(super) key: &'a Key,
+    pub(super) pod: &'a TrackedPod,
+}
+
 impl TopologyPods {
     /// Records a pod; `None` if it is gone or does not matter any more. Returns the names of the Workloads that
     /// are concerned.
@@ -141,11 +148,11 @@ impl TopologyPods {
     }
 
     /// Pods that a Workload accounts for by pod set, in the order of their names.
-    pub(super) fn by_pod_set(&self, workload: &Key) -> BTreeMap<&str, Vec<(&Key, &TrackedPod)>> {
-        let mut sets: BTreeMap<&str, Vec<(&Key, &TrackedPod)>> = BTreeMap::new();
-        for (key, pod) in self.of(workload) {
-            if let Some(name) = &pod.content().pod_set {
-                sets.entry(name).or_default().push((key, pod));
+    pub(super) fn by_pod_set(&self, workload: &Key) -> BTreeMap<&str, Vec<KeyedPod<'_>>> {
+        let mut sets: BTreeMap<&str, Vec<KeyedPod<'_>>> = BTreeMap::new();
+        for one in self.of(workload) {
+            if let Some(name) = &one.pod.content().pod_set {
+                sets.entry(name).or_default().push(one);
             }
         }
         sets
@@ -157,14 +164,15 @@ impl TopologyPods {
     }
 
     /// Pods of a Workload, in the order of their names.
-    pub(super) fn of(&self, workload: &Key) -> impl Iterator<Item = (&Key, &TrackedPod)> {
+    pub(super) fn of(&self, workload: &Key) -> impl Iterator<Item = KeyedPod<'_>> {
         let keys = self.by_workload.get(workload).into_iter().flatten();
-        keys.filter_map(|key| self.pods.get_key_value(key))
+        let known = keys.filter_map(|key| self.pods.get_key_value(key));
+        known.map(|(key, pod)| KeyedPod { key, pod })
     }
 
     /// Whether pods of a Workload have no domain, or do not show it.
     pub(super) fn await_domains(&self, workload: &Key) -> bool {
-        self.of(workload).any(|(_, pod)| pod.is_gated())
+        self.of(workload).any(|one| one.pod.is_gated())
     }
 
     /// A pod gets a domain, which it does not show yet.

@@ -7,7 +7,7 @@ use runtime::{
     watch::Key,
 };
 
-use super::topology_pods::TrackedPod;
+use super::topology_pods::KeyedPod;
 use crate::control::{
     context::Context,
     jobs::resource,
@@ -20,7 +20,8 @@ use crate::control::{
 const MESSAGE: &str = "Pod terminated by Kueue NodeController due to node taint";
 
 /// Ends a pod.
-pub(super) fn terminate(workload: &Key, (key, pod): (&Key, &TrackedPod), ctx: &mut Context) {
+pub(super) fn terminate(workload: &Key, keyed: KeyedPod<'_>, ctx: &mut Context) {
+    let KeyedPod { key, pod } = keyed;
     let target = Target::home(Subject::Job(pods::kind().clone()), key);
     let waiter = Reevaluation::Workload(workload.clone());
     let base = pod.stamp();
@@ -34,11 +35,11 @@ pub(super) fn terminate(workload: &Key, (key, pod): (&Key, &TrackedPod), ctx: &m
     };
     let intent = Intent { target, purpose: Purpose::TerminatePod, base, waiter };
     if end.submit(intent, ctx) {
-        ctx.outbox.announce(event(key, pod));
+        ctx.outbox.announce(event(keyed));
     }
 }
 
-fn event(key: &Key, pod: &TrackedPod) -> EventRecord {
+fn event(KeyedPod { key, pod }: KeyedPod<'_>) -> EventRecord {
     let uid = pod.content().uid.as_deref().unwrap_or_default();
     EventRecord {
         regarding: Regarding::dynamic(&resource(pods::kind()), key.clone(), uid),

@@ -20,7 +20,10 @@ use runtime::{
 };
 use serde_json::{Value, json};
 
-use super::topology_pods::{TopologyPods, TrackedPod};
+use super::{
+    keyed_workload::KeyedWorkload,
+    topology_pods::{KeyedPod, TopologyPods, TrackedPod},
+};
 use crate::control::{
     context::Context,
     jobs::resource,
@@ -31,16 +34,17 @@ use crate::control::{
 /// Gives the gated pods of a Workload their domains, but none on nodes that are failing. `key` is the name that pods have of it.
 pub(super) fn ungate(
     pods: &mut TopologyPods,
-    (key, workload): (&Key, &Workload),
+    keyed: KeyedWorkload<'_>,
     failing: &BTreeSet<String>,
     ctx: &mut Context,
 ) {
+    let KeyedWorkload { key, workload } = keyed;
     // Pods of an evicted Workload end, and must not start before. Domains of a finished one are not its own any more.
     if !workload.runs() {
         return;
     }
-    repeat(pods, (key, workload), ctx);
-    match domains(pods, (key, workload), failing) {
+    repeat(pods, keyed, ctx);
+    match domains(pods, keyed, failing) {
         Ok(given) => {
             for (pod, labels) in given {
                 // A pod that may not be written now is given a domain when it may.
@@ -64,13 +68,14 @@ pub(super) fn ungate(
 /// The first pod with an offset that is no number: then no pod gets a domain.
 fn domains(
     pods: &TopologyPods,
-    (key, workload): (&Key, &Workload),
+    keyed: KeyedWorkload<'_>,
     failing: &BTreeSet<String>,
 ) -> Result<Vec<(Key, NodeLabels)>, (Key, OffsetError)> {
     let mut given = Vec::new();
-    for (pod_set, members) in own_pods(pods, (key, workload)) {
-        let view: Vec<UngaterPod<'_>> = members.iter().map(|(_, pod)| pod.for_ungater()).collect();
-        let name = |index: usize| members[index].0.clone();
+    let workload = keyed.workload;
+    for (pod_set, members) in own_pods(pods, keyed) {
+        let view: Vec<UngaterPod<'_>> = members.iter().map(|one| one.pod.for_ungater()).collect();
+        let name = |index: usize| members[index].key.clone();
         check_offsets(workload, pod_set, &view).map_err(|error| (name(error.pod), error))?;
         let found = domains_of_gated_pods(workload, pod_set, failing, &view).into_iter();
         given.extend(found.map(|(index, labels)| (name(index), labels)));
@@ -81,13 +86,13 @@ fn domains(
 /// The pods of a Workload by pod set, without those of another owner that have its name.
 fn own_pods<'p>(
     pods: &'p TopologyPods,
-    (key, workload): (&Key, &Workload),
-) -> BTreeMap<&'p str, Vec<(&'p Key, &'p TrackedPod)>> {
+    KeyedWorkload { key, workload }: KeyedWorkload<'_>,
+) -> BTreeMap<&'p str, Vec<KeyedPod<'p>>> {
     let owners = ReservationOwners::of(workload);
     let mut all = pods.by_pod_set(key);
     for members in all.values_mut() {
-        members.retain(|(_, pod)| {
-            let pod = pod.content();
+        members.retain(|one| {
+            let pod = one.pod.content();
             owners.account_for(pod.uid.as_deref(), pod.controller.as_ref())
         });
     }
@@ -107,7 +112,11 @@ fn withheld_domains(workload: &Workload, pod: &Key, problem: &OffsetError) -> Ev
 }
 
 /// Repeats writes that may have had no effect. Those for an assignment that is over are taken back.
-fn repeat(pods: &mut TopologyPods, (key, workload): (&Key, &Workload), ctx: &mut Context) {
+fn repeat(
+    pods: &mut TopologyPods,
+    KeyedWorkload { key, workload }: KeyedWorkload<'_>,
+    ctx: &mut Context,
+) {
     let in_flight = |pod: &Key| ctx.outbox.writes().is_in_flight(&target(pod));
     let domains = |pod_set: &str| AssignedDomains::of(workload, pod_set);
     for (pod, labels, valid) in unconfirmed(pods, key, in_flight, domains) {
@@ -128,7 +137,8 @@ fn unconfirmed<'a>(
     mut domains: impl FnMut(&str) -> AssignedDomains<'a>,
 ) -> Vec<(Key, NodeLabels, bool)> {
     let mut by_pod_set = BTreeMap::new();
-    let given = pods.of(workload).filter_map(|(pod, one)| Some((pod, one, one.given()?)));
+    let given =
+        pods.of(workload).filter_map(|KeyedPod { key, pod }| Some((key, pod, pod.given()?)));
     let answered = given.filter(|(pod, ..)| !in_flight(pod));
     // Only pods of a pod set were given one.
     let unconfirmed = answered.map(|(pod, one, labels)| {

@@ -28,6 +28,7 @@ use runtime::watch::Key;
 
 use super::{
     foreign_usage::{ChargedPod, ForeignUsage},
+    keyed_workload::KeyedWorkload,
     leaving_period::LeavingPeriod,
     topology_pods::TopologyPods,
     watched_node::WatchedNode,
@@ -152,7 +153,7 @@ impl UnreservedPods {
     /// Looks whether a Workload holds a reservation that its pods were not looked at with, or the reverse.
     pub(super) fn reservation_may_differ(
         &mut self,
-        (key, workload): (&Key, &Workload),
+        KeyedWorkload { key, workload }: KeyedWorkload<'_>,
         reserves: bool,
         pods: &TopologyPods,
     ) {
@@ -219,7 +220,7 @@ impl UnreservedPods {
 
     fn take_due(&mut self, pods: &TopologyPods) -> BTreeSet<Key> {
         let names = std::mem::take(&mut self.names);
-        let of_names = names.iter().flat_map(|name| pods.of(name).map(|(key, _)| key.clone()));
+        let of_names = names.iter().flat_map(|name| pods.of(name).map(|one| one.key.clone()));
         let mut due = std::mem::take(&mut self.pods);
         due.extend(of_names);
         due
