@@ -209,9 +209,27 @@ impl Control for AgentControl {
     }
 
     fn clock_jumped(&mut self, by: SignedDuration) {
-        self.core.clock_jumped(by);
-        self.capacity.clock_jumped(by);
-        self.grants.clock_jumped(by, &mut self.core.ctx);
+        let Self {
+            core,
+            policy: _,
+            origin: _,
+            listing: _,
+            queues: _,
+            fleet: _,
+            capacity,
+            provisioning: _,
+            elastic_pods: _,
+            grants,
+            owners: _,
+            kinds: _,
+            held: _,
+            configuration: _,
+        } = self;
+        core.clock_jumped(by);
+        capacity.clock_jumped(by);
+        grants.clock_jumped(by, &mut core.ctx);
+        // Deadlines were set for the time before the jump.
+        core.evaluate_all_workloads();
     }
 
     fn decide(&mut self, now: Timestamp) -> Decisions {

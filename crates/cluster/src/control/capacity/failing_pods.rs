@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ::jobs::Pod;
 use crds::names::reasons::UNSCHEDULABLE;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use runtime::watch::Key;
 use serde_json::Value;
 
@@ -13,6 +13,7 @@ use crate::control::{
     key_map::KeyMap,
     outbox::after,
     start_failure::{PodStarts, StartFailure},
+    time::moved,
 };
 
 /// How long a pod may fail to start before its clone shows it. A pod often waits this long for the end of others, or for a
@@ -52,6 +53,11 @@ impl FailingPods {
         };
         let before = before.map(|one| one.clone).filter(|one| Some(one) != clone.as_ref());
         before.into_iter().chain(clone).collect()
+    }
+
+    /// The clock jumped: a pod fails for as long as before.
+    pub(super) fn clock_jumped(&mut self, by: SignedDuration) {
+        self.pods.for_each_mut(|_, pod| pod.since = moved(pod.since, by));
     }
 
     /// What a clone shows about its pods, and when that changes by itself. The pod that fails for the longest time counts.

@@ -7,13 +7,14 @@
 use std::time::Duration;
 
 use crds::names::reasons::PODS_REFUSED;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::{api::core::v1::Event, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 use runtime::watch::Key;
 
 use super::{node::PodInfo, refused_owners::ObjectName};
 use crate::control::{
     key_map::KeyMap, key_set::KeySet, observed::Reduced, outbox::after, pod_failure::PodFailure,
+    time::moved,
 };
 
 /// How long pods may be refused before their clone is evicted. The controller of Jobs has tried five times by then.
@@ -90,6 +91,11 @@ impl RefusedPods {
         // The first Event counts: the controller repeats it with each attempt, and each would start the time again.
         let (_, last) = self.refused.entry(clone).or_insert((now, String::new()));
         message.clone_into(last);
+    }
+
+    /// The clock jumped: pods are refused for as long as before.
+    pub(super) fn clock_jumped(&mut self, by: SignedDuration) {
+        self.refused.for_each_mut(|_, (since, _)| *since = moved(*since, by));
     }
 
     /// Compares the pods of a clone with the number that it should have; `None` if it should have none.

@@ -29,10 +29,36 @@ use crate::control::{
 const MOST_CLASSES: usize = 64;
 
 impl LocalCapacity {
-    /// The clock jumped: the next report is due when it would have been.
+    /// The clock jumped: the next report is due when it would have been, and what pods wait for lasts as long.
     pub(crate) fn clock_jumped(&mut self, by: SignedDuration) {
-        self.autoscalers.clock_jumped(by);
-        for at in [&mut self.not_before, &mut self.heartbeat_at] {
+        // A new field has to say whether it holds times of this machine.
+        let Self {
+            mode: _,
+            id: _,
+            nodes: _,
+            chains: _,
+            // Times that kube-scheduler has written.
+            unschedulable: _,
+            failing,
+            refused,
+            autoscalers,
+            new_nodes: _,
+            waited,
+            touched: _,
+            unbound: _,
+            placed: _,
+            report: _,
+            not_before,
+            heartbeat_at,
+            newest: _,
+            report_stale: _,
+            has_quota: _,
+        } = self;
+        autoscalers.clock_jumped(by);
+        failing.clock_jumped(by);
+        refused.clock_jumped(by);
+        waited.for_each_mut(|_, wait| wait.until = wait.until.map(|at| moved(at, by)));
+        for at in [not_before, heartbeat_at] {
             *at = at.map(|at| moved(at, by));
         }
     }

@@ -6,9 +6,10 @@ use super::{
     backoff::{evicted_on_east, left_out},
     cluster::Cluster,
     dispatched::{connect, copies, dispatched_to_east, dispatching, done, east, hub_job, running},
+    failing_pods,
     relisted::syncs_status,
     reports::{agent, stored, written},
-    *,
+    unschedulable, *,
 };
 
 /// Jumps of the clock, forward and back.
@@ -97,5 +98,35 @@ fn an_agent_reports_as_often() {
         assert!(step.wake.is_some_and(|at| at <= later(10)), "{by}: {:?}", step.wake);
         assert_eq!(written(&mut control, &mut stored, later(9)), None, "{by}");
         assert!(written(&mut control, &mut stored, later(10)).is_some(), "{by}");
+    }
+}
+
+#[test]
+fn pods_may_be_refused_for_as_long() {
+    for by in jumps() {
+        let mut control = unschedulable::running(vec![]);
+        control.observe(unschedulable::refusal("job-1"), NOW);
+        control.decide(NOW);
+        control.clock_jumped(by);
+        let mut evictions = |second: i64| {
+            let at = NOW + by + SignedDuration::from_secs(second);
+            unschedulable::evictions(&control.decide(at))
+        };
+        assert_eq!([29, 30].map(&mut evictions), [0, 1], "{by}");
+    }
+}
+
+#[test]
+fn a_pod_may_fail_to_start_for_as_long_before_that_is_shown() {
+    for by in jumps() {
+        let fails = failing_pods::pod(30, Some(("ErrImagePull", "not found")));
+        let mut control = unschedulable::running(vec![fails]);
+        control.clock_jumped(by);
+        let clone = workload();
+        let mut is_shown = |second: i64| {
+            let at = NOW + by + SignedDuration::from_secs(second);
+            failing_pods::stored(&mut control, (&clone, 60), at).0.is_some()
+        };
+        assert_eq!([9, 10].map(&mut is_shown), [false, true], "{by}");
     }
 }

@@ -10,7 +10,7 @@ use super::{
 const CAUSE: &str = "failed to resolve image: not found";
 
 /// A pod of the clone. Its container waits for this reason, or runs.
-fn pod(version: i64, waits: Option<(&str, &str)>) -> Value {
+pub(super) fn pod(version: i64, waits: Option<(&str, &str)>) -> Value {
     let state = match waits {
         Some((reason, message)) => json!({"waiting": {"reason": reason, "message": message}}),
         None => json!({"running": {}}),
@@ -42,7 +42,7 @@ fn failing(status: &Value) -> Option<String> {
 }
 
 /// Decides. The API server stores the status that is written. Returns the condition of that, and the Events.
-fn stored<C: Control>(
+pub(super) fn stored<C: Control>(
     control: &mut C,
     (object, version): (&Value, i64),
     now: Timestamp,

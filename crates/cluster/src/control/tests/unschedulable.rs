@@ -48,7 +48,7 @@ fn a_clone_is_evicted_when_a_pod_is_unschedulable_for_a_minute() {
 }
 
 /// An Event about the Job of this uid.
-fn refusal(uid: &str) -> AgentInput {
+pub(super) fn refusal(uid: &str) -> AgentInput {
     let message = "Error creating: pods \"train-x\" is forbidden: exceeded quota: small";
     AgentInput::RefusedPods(Change::Apply(shared(json!({
         "metadata": {"name": "train.1", "namespace": "ns", "resourceVersion": "40"},
