@@ -144,11 +144,13 @@ impl Core {
 
     /// The clock jumped: what lasts goes on.
     pub(super) fn clock_jumped(&mut self, by: SignedDuration) {
-        self.jobs.clock_jumped(by);
-        self.workloads.clock_jumped(by);
-        self.scheduler.clock_jumped(by);
-        self.ctx.outbox.clock_jumped(by);
-        self.ctx.agenda.clock_jumped(by);
+        let Self { ctx, scheduler, workloads, jobs, nested_too_deep: _, config: _ } = self;
+        jobs.clock_jumped(by);
+        workloads.clock_jumped(by);
+        scheduler.clock_jumped(by);
+        let Context { now: _, agenda, outbox, measurements: _ } = ctx;
+        outbox.clock_jumped(by);
+        agenda.clock_jumped(by);
     }
 
     /// Moves what has become due to this decision.

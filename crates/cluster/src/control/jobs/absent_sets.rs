@@ -54,8 +54,9 @@ impl AbsentSets {
 
     /// The clock jumped: reads are as old as before.
     pub(super) fn clock_jumped(&mut self, by: SignedDuration) {
-        self.sent.for_each_mut(|_, at| *at = moved(*at, by));
-        self.answers.for_each_mut(|_, read| read.at = moved(read.at, by));
+        let Self { answers, sent } = self;
+        sent.for_each_mut(|_, at| *at = moved(*at, by));
+        answers.for_each_mut(|_, read| read.at = moved(read.at, by));
     }
 
     /// No pod waits for the set.

@@ -64,13 +64,33 @@ impl Jobs {
 
     /// The clock jumped: what was read is as old as before, and what rests does so for as long.
     pub(crate) fn clock_jumped(&mut self, by: SignedDuration) {
-        self.unobserved_owners.clock_jumped(by);
-        self.absent_sets.clock_jumped(by);
-        self.prepared_starts.clock_jumped(by);
-        self.refused_jobs.clock_jumped(by);
-        self.refused_groups.clock_jumped(by);
-        self.refused_creations.clock_jumped(by);
-        self.held_members.clock_jumped(by);
+        let Self {
+            config: _,
+            jobs: _,
+            owners: _,
+            unobserved_owners,
+            children: _,
+            orphans: _,
+            // A pause that is longer than any is over.
+            groups: _,
+            lookups: _,
+            sets: _,
+            refused_jobs,
+            prepared_starts,
+            refused_clears: _,
+            refused_groups,
+            refused_creations,
+            held_members,
+            kinds: _,
+            absent_sets,
+        } = self;
+        unobserved_owners.clock_jumped(by);
+        absent_sets.clock_jumped(by);
+        prepared_starts.clock_jumped(by);
+        for refusals in [refused_jobs, refused_creations, held_members] {
+            refusals.clock_jumped(by);
+        }
+        refused_groups.clock_jumped(by);
     }
 
     /// Decides about a child, or a job of which that is not known yet: it runs only while its ancestor lets it

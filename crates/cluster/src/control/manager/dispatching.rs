@@ -147,12 +147,21 @@ impl Dispatching {
 
     /// The clock jumped: what lasts goes on.
     pub(super) fn clock_jumped(&mut self, by: SignedDuration) {
-        self.registry.clock_jumped(by);
-        self.fleet.clock_jumped(signed_nanos(by));
-        if let Some(multikueue) = &mut self.multikueue {
+        let Self {
+            registry,
+            fleet,
+            multikueue,
+            rebalancing: _,
+            quotas,
+            changed_workers: _,
+            n_changes_raced: _,
+        } = self;
+        registry.clock_jumped(by);
+        fleet.clock_jumped(signed_nanos(by));
+        if let Some(multikueue) = multikueue {
             multikueue.clock_jumped(by);
         }
-        if let Some(quotas) = &mut self.quotas {
+        if let Some(quotas) = quotas {
             quotas.clock_jumped(by);
         }
     }

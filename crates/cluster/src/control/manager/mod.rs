@@ -258,15 +258,30 @@ impl Control for ManagerControl {
     }
 
     fn clock_jumped(&mut self, by: SignedDuration) {
-        self.core.clock_jumped(by);
-        self.numbers.clock_jumped(by);
-        if self.dispatching.multikueue.is_none() {
+        let Self {
+            core,
+            selection: _,
+            listing: _,
+            configuration: _,
+            // A period of a status that is longer than any is over.
+            queues: _,
+            numbers,
+            pods: _,
+            provisioning: _,
+            concurrent_admission: _,
+            // A grace period that begins later is over.
+            integrations: _,
+            dispatching,
+        } = self;
+        core.clock_jumped(by);
+        numbers.clock_jumped(by);
+        if dispatching.multikueue.is_none() {
             return;
         }
-        self.dispatching.clock_jumped(by);
+        dispatching.clock_jumped(by);
         // Deadlines were set for the time before the jump.
-        self.core.evaluate_all_workloads();
-        self.core.ctx.agenda.now(Reevaluation::Clusters);
+        core.evaluate_all_workloads();
+        core.ctx.agenda.now(Reevaluation::Clusters);
     }
 
     fn decide(&mut self, now: Timestamp) -> Decisions {

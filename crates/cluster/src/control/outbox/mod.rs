@@ -131,7 +131,16 @@ impl Outbox {
 
     /// The clock jumped.
     pub(crate) fn clock_jumped(&mut self, by: SignedDuration) {
-        self.writes.clock_jumped(by);
+        let Self {
+            writes,
+            waiting: _,
+            announcements: _,
+            last_ticket: _,
+            reasons: _,
+            orders: _,
+            events: _,
+        } = self;
+        writes.clock_jumped(by);
     }
 
     /// Submits a write. Returns false, with a line in the log, if it cannot be encoded.

@@ -336,8 +336,9 @@ impl Writes {
 
     /// The clock jumped: a backoff lasts as long as it would have.
     pub(super) fn clock_jumped(&mut self, by: SignedDuration) {
-        self.unsettled.clock_jumped(signed_nanos(by));
-        self.states.for_each_mut(|_, state| {
+        let Self { states, unsettled, expire_above: _ } = self;
+        unsettled.clock_jumped(signed_nanos(by));
+        states.for_each_mut(|_, state| {
             state.unanswered.iter_mut().for_each(|one| one.since = moved(one.since, by));
             match &mut state.progress {
                 Progress::Outdated(at) | Progress::Backoff(at) => *at = moved(*at, by),

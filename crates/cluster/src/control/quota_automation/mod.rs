@@ -93,7 +93,8 @@ impl QuotaAutomation {
 
     /// The clock jumped.
     pub(crate) fn clock_jumped(&mut self, by: SignedDuration) {
-        self.not_before = self.not_before.map(|at| moved(at, by));
+        let Self { workers: _, not_before, awaited: _ } = self;
+        *not_before = not_before.map(|at| moved(at, by));
     }
 
     /// Whether it is time for an evaluation. If not, the agenda wakes control when it is: whatever has changed now counts then.

@@ -275,10 +275,19 @@ impl Explanations {
 
     /// The clock jumped.
     pub(super) fn clock_jumped(&mut self, by: SignedDuration) {
-        self.deadlines_of_first.clock_jumped(by);
-        self.deadlines_of_others.clock_jumped(by);
-        self.not_before = moved(self.not_before, by);
-        self.of.for_each_mut(|_, one| one.explained_at = one.explained_at.map(|at| moved(at, by)));
+        let Self {
+            of,
+            first: _,
+            deadlines_of_first,
+            deadlines_of_others,
+            waiting_for_end_of: _,
+            not_before,
+            published: _,
+        } = self;
+        deadlines_of_first.clock_jumped(by);
+        deadlines_of_others.clock_jumped(by);
+        *not_before = moved(*not_before, by);
+        of.for_each_mut(|_, one| one.explained_at = one.explained_at.map(|at| moved(at, by)));
     }
 
     /// What was published or withdrawn since the last call.

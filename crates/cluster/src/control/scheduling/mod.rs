@@ -128,9 +128,24 @@ impl Scheduler {
 
     /// The clock jumped.
     pub(crate) fn clock_jumped(&mut self, by: SignedDuration) {
-        self.stale_since = self.stale_since.map(|at| moved(at, by));
-        self.sampling.resample_now();
-        if let Some(explanations) = &mut self.explanations {
+        let Self {
+            engine: _,
+            index: _,
+            gate: _,
+            sampling,
+            preemption_counts: _,
+            explain_after: _,
+            runs_cycles: _,
+            explanations,
+            fair_sharing: _,
+            measures_cohorts: _,
+            stale_since,
+            edited: _,
+            pending: _,
+        } = self;
+        *stale_since = stale_since.map(|at| moved(at, by));
+        sampling.resample_now();
+        if let Some(explanations) = explanations {
             explanations.clock_jumped(by);
         }
     }

@@ -34,9 +34,10 @@ impl Deadlines {
 
     /// The clock jumped: what lasts goes on. Not called for times that API objects determine.
     pub(crate) fn clock_jumped(&mut self, by: SignedDuration) {
-        self.of.for_each_mut(|_, at| *at = moved(*at, by));
-        let all = std::mem::take(&mut self.in_order).into_iter();
-        self.in_order = all.map(|(at, key)| (moved(at, by), key)).collect();
+        let Self { of, in_order } = self;
+        of.for_each_mut(|_, at| *at = moved(*at, by));
+        let all = std::mem::take(in_order).into_iter();
+        *in_order = all.map(|(at, key)| (moved(at, by), key)).collect();
     }
 
     /// The time of a Workload.

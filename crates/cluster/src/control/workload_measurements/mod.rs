@@ -69,7 +69,8 @@ impl WorkloadNumbers {
 
     /// The clock jumped: what lasts goes on.
     pub(crate) fn clock_jumped(&mut self, by: SignedDuration) {
-        self.dispatches.clock_jumped(by);
+        let Self { labels: _, workloads: _, counts: _, dispatches } = self;
+        dispatches.clock_jumped(by);
     }
 
     /// Counts a Workload no longer: its variants are counted in its place.

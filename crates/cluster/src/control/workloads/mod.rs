@@ -292,7 +292,9 @@ impl Workloads {
 
     /// The clock jumped.
     pub(crate) fn clock_jumped(&mut self, by: SignedDuration) {
-        self.records.for_each_mut(|_, record| record.clock_jumped(by));
+        // Deadlines follow from times of objects.
+        let Self { records, by_id: _, deadlines: _ } = self;
+        records.for_each_mut(|_, record| record.clock_jumped(by));
     }
 
     /// The reservation of a worker that did not take the Workload: it ends, and no readiness counts any more.

@@ -35,7 +35,8 @@ impl ReasonPeriod {
 
     /// The clock jumped.
     pub(super) fn clock_jumped(&mut self, by: SignedDuration) {
-        for at in [&mut self.ends, &mut self.cut_short_at] {
+        let Self { ends, cut_short_at } = self;
+        for at in [ends, cut_short_at] {
             *at = at.map(|at| moved(at, by));
         }
     }

@@ -102,8 +102,10 @@ impl TrackedWorkload {
 
     /// The clock jumped: its reason is written when it would have been.
     pub(super) fn clock_jumped(&mut self, by: SignedDuration) {
-        self.reason_period.clock_jumped(by);
-        self.transitions.clock_jumped(by);
+        let Self { tracked: _, id: _, phase: _, transitions, reason_period, followed_class: _ } =
+            self;
+        reason_period.clock_jumped(by);
+        transitions.clock_jumped(by);
     }
 
     /// Whether a reason follows from an object: a spec that the last one was not about, gates, or queues. Others change with every pod of a
