@@ -13,6 +13,8 @@
 //! | `nodes` | nodes and bound pods |
 //! | `chains` | clones that share pods |
 //! | `cycle_entries` | the pods that a cycle places |
+//! | `unbound_pods` | the pods of a clone that are still to be bound |
+//! | `inputs` | what capacity and report are computed from |
 //! | `report` | node classes, and the ClusterCapacity |
 //! | `unschedulable` | pods that no node takes |
 //! | `failing_pods` | pods that cannot start |
@@ -22,11 +24,13 @@
 mod chains;
 mod cycle_entries;
 mod failing_pods;
+mod inputs;
 mod node;
 mod nodes;
 mod refused_owners;
 mod refused_pods;
 mod report;
+mod unbound_pods;
 mod unschedulable;
 
 use std::{
@@ -37,11 +41,11 @@ use std::{
 
 use crds::{
     v1alpha1::{ClusterCapacity, ClusterCapacityStatus, JobKind as ReportedKind},
-    v1beta2::{PodSetAssignment, ReclaimablePod, TopologyAssignment, Workload},
+    v1beta2::TopologyAssignment,
 };
 use dispatch::{
-    AssignedPodSet, AssignedWorkload, CapacityReport, Fleet, JobGvk, NodeClassCapacity,
-    PlacementConfig, RemainingNodes,
+    AssignedWorkload, CapacityReport, Fleet, JobGvk, NodeClassCapacity, PlacementConfig,
+    RemainingNodes,
 };
 use engine::{
     Amount, Names,
@@ -52,7 +56,10 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use runtime::{watch::Key, writer::WriteOutcome};
 
-pub(crate) use self::node::CloneOfPod;
+pub(crate) use self::{
+    inputs::{CapacityInputs, ReportInputs},
+    node::CloneOfPod,
+};
 
 pub use self::{
     node::PodInfo,
@@ -64,18 +71,16 @@ pub(crate) use self::report::same;
 
 use self::{
     chains::SliceChains,
-    cycle_entries::carried,
     failing_pods::FailingPods,
     nodes::Nodes,
     refused_pods::RefusedPods,
+    unbound_pods::{BoundPods, UnboundPods, wanted_pods},
     unschedulable::{NewNodeWait, UnschedulablePods},
 };
 use super::{
     autoscaler_input::AutoscalerInput,
     autoscalers::{Autoscalers, NewNodeGroup},
     context::Context,
-    elastic_slices::{counts_of, replaced},
-    jobs::Jobs,
     outbox::{Purpose, Ticket, Tracked, after, answer_single, upsert_single},
     pod_failure::PodFailure,
     scheduling::{DispatchedEntryOf, Scheduler},
@@ -96,25 +101,6 @@ const QUOTA: &str = "Quota";
 
 /// The only cluster of an agent's fleet: its own.
 const LOCAL: &str = "local";
-
-/// What the capacity is computed from, beside nodes and pods.
-pub(crate) struct CapacityInputs<'a> {
-    pub(crate) workloads: &'a Workloads,
-    pub(crate) jobs: &'a Jobs,
-    pub(crate) scheduler: &'a mut Scheduler,
-    pub(crate) fleet: &'a mut Fleet,
-}
-
-/// What a report says beside nodes.
-pub(crate) struct ReportInputs<'a> {
-    pub(crate) workloads: &'a Workloads,
-    pub(crate) scheduler: &'a mut Scheduler,
-    pub(crate) fleet: &'a Fleet,
-    /// Kinds of jobs that run here.
-    pub(crate) kinds: Vec<ReportedKind>,
-    /// The manager's origin; Workloads of other origins are counted separately.
-    pub(crate) origin: &'a str,
-}
 
 /// The capacity of the cluster of an agent.
 #[derive(Debug)]
@@ -146,14 +132,6 @@ pub(crate) struct LocalCapacity {
     report_stale: bool,
     /// The engine has the agent's queue.
     has_quota: bool,
-}
-
-/// Pods of a clone that are not bound yet.
-#[derive(Debug, Clone, PartialEq)]
-struct UnboundPods {
-    work: Arc<AssignedWorkload>,
-    /// The clone holds quota.
-    holds_quota: bool,
 }
 
 impl LocalCapacity {
@@ -424,7 +402,9 @@ impl LocalCapacity {
 
     /// Counts the unbound pods of a clone that holds quota.
     fn refresh_unbound(&mut self, key: &Key, inputs: &mut CapacityInputs<'_>) {
-        let unbound = self.unbound_pods(key, inputs);
+        let Self { mode, nodes, chains, .. } = self;
+        let bound = BoundPods { mode: *mode, nodes, chains };
+        let unbound = bound.of_clone(key, inputs);
         let counted = unbound.as_ref().filter(|one| one.holds_quota);
         let record = inputs.workloads.get(key).and_then(|record| Some((record, record.id()?)));
         match (record, counted.map(|one| Arc::clone(&one.work))) {
@@ -466,48 +446,6 @@ impl LocalCapacity {
             Vec::new()
         };
         inputs.fleet.set_bound(self.id, id, taken);
-    }
-
-    /// Pods of a clone that are still to be bound; `None` if there are none.
-    fn unbound_pods(&self, key: &Key, inputs: &CapacityInputs<'_>) -> Option<UnboundPods> {
-        let record = inputs.workloads.get(key)?;
-        let workload = record.object();
-        // A finished clone has none.
-        let request = inputs.scheduler.request(record.id()?)?;
-        let reclaimable = inputs.jobs.reclaimable_pods(key, workload);
-        let earlier = replaced(workload, inputs.workloads).map(|one| counts_of(one.object()));
-        let additions = self.flavor_additions(workload, inputs.scheduler);
-        let given = request.pod_sets.iter().enumerate().map(|(n, pods)| {
-            let bound = self.nodes.bound(self.chains.of(key), &pods.name);
-            let done = n_done(&reclaimable, &pods.name);
-            // Pods of the slice that it extends are counted with that one until they are bound.
-            let further = earlier.as_ref().map_or(i64::MAX, |held| pods.count - held(&pods.name));
-            let left = (pods.count - done - bound).min(further).max(0);
-            let left = match &additions {
-                None => carried(workload, &pods.name, left),
-                Some(all) => {
-                    AssignedPodSet { count: left, ..all.get(n).cloned().unwrap_or_default() }
-                }
-            };
-            AssignedPodSet { nodes: recorded_nodes(workload, &pods.name), ..left }
-        });
-        let given: Vec<AssignedPodSet> = given.collect();
-        given.iter().any(|one| one.count > 0).then(|| {
-            let work = Arc::new(AssignedWorkload::new(Arc::clone(request), given));
-            UnboundPods { work, holds_quota: record.phase().holds_quota() }
-        })
-    }
-
-    /// What flavors of ClusterQueues add to the pod sets of a clone, nothing while it is pending; `None` in mode Thin, where the
-    /// clone carries it.
-    fn flavor_additions(
-        &self,
-        clone: &Workload,
-        scheduler: &Scheduler,
-    ) -> Option<Vec<AssignedPodSet>> {
-        let admission = (self.mode == AdmissionMode::Quota).then_some(&clone.status.admission)?;
-        let added = |one| scheduler.admitted_pod_sets(one, &clone.spec.pod_sets);
-        Some(admission.as_ref().map(added).unwrap_or_default())
     }
 
     /// What is free beside clones, in classes by these labels at least.
@@ -567,33 +505,9 @@ impl LocalCapacity {
     }
 }
 
-/// Pods of a pod set that succeeded: they are not bound any more and do not come back.
-fn n_done(reclaimable: &[ReclaimablePod], pod_set: &str) -> i64 {
-    let done = reclaimable.iter().filter(|one| *one.name == *pod_set);
-    done.map(|one| i64::from(one.count)).sum()
-}
-
-/// The number of pods that a clone should have now; `None` if it has no quota.
-fn wanted_pods(key: &Key, inputs: &CapacityInputs<'_>) -> Option<i64> {
-    let record = inputs.workloads.get(key).filter(|record| record.phase().holds_quota())?;
-    let request = inputs.scheduler.request(record.id()?)?;
-    let reclaimable = inputs.jobs.reclaimable_pods(key, record.object());
-    let wanted = request.pod_sets.iter().map(|pods| pods.count - n_done(&reclaimable, &pods.name));
-    Some(wanted.sum())
-}
-
 /// The nodes that the pods of a placed clone are assigned, by pod set; `None` where the scheduler chooses the nodes.
 pub(crate) fn assigned_nodes(fleet: &Fleet, id: WorkloadId) -> Vec<Option<TopologyAssignment>> {
     let work = fleet.placed_work(id);
     let given = work.into_iter().flat_map(|work| &work.assigned);
     given.map(|one| index::status::on_hosts(&one.nodes)).collect()
-}
-
-/// The nodes that the admission of a clone assigns to a pod set.
-fn recorded_nodes(clone: &Workload, pod_set: &str) -> Vec<(Box<str>, i64)> {
-    let assigned = clone.status.admission.iter().flat_map(|one| &one.pod_set_assignments);
-    let of_set = assigned.filter(|one: &&PodSetAssignment| one.name == pod_set);
-    let hosts = of_set.filter_map(|one| one.topology_assignment.as_ref());
-    let hosts = hosts.flat_map(TopologyAssignment::hosts);
-    hosts.map(|(host, pods)| (host.into(), i64::from(pods))).collect()
 }

@@ -8,6 +8,8 @@
 //! |---|---|
 //! | `phase` | the phase that conditions stand for |
 //! | `transition` | transitions that are decided and not visible yet |
+//! | `observation` | observations and answers |
+//! | `proposals` | transitions that other machines propose |
 //! | `tracked_workload` | one Workload: object, phase, transitions |
 //! | `reason_period` | how often the reason of a pending Workload is written |
 //! | `workload_change` | what an observation changed |
@@ -23,8 +25,10 @@
 
 mod announcement;
 mod command;
+mod observation;
 mod phase;
 mod pods_ready_policy;
+mod proposals;
 mod reason_period;
 mod retention;
 mod status;
@@ -41,15 +45,12 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use crds::{
     names::{annotations::JOB_OWNER_NAME, conditions::REFUSED, labels::JOB_UID},
-    v1beta2::{TopologyAssignment, Workload},
+    v1beta2::Workload,
 };
 use engine::ids::WorkloadId;
-use index::{
-    AffectedWorkloads,
-    status::{StatusStamp, set, with_topologies},
-};
+use index::status::{StatusStamp, set};
 use jiff::{SignedDuration, Timestamp};
-use runtime::{events::EventRecord, watch::Key, writer::WriteOutcome};
+use runtime::{events::EventRecord, watch::Key};
 use serde_json::json;
 
 pub use self::pods_ready_policy::PodsReadyPolicy;
@@ -71,7 +72,7 @@ pub(crate) use self::{
 use self::status::{needs_deactivation, next_status, rules_out_reservation};
 use super::{
     context::Context,
-    outbox::{Intent, Purpose, Settled, Subject, Target, Ticket},
+    outbox::{Intent, Purpose, Subject, Target},
     timers::{Deadlines, Reevaluation},
 };
 use crate::control::key_map::KeyMap;
@@ -138,82 +139,10 @@ impl Workloads {
         self.deadlines.take_reached(now)
     }
 
-    /// Whether this object is another one than the Workload that is known by its name.
-    pub(crate) fn is_replaced_by(&self, key: &Key, object: &Workload) -> bool {
-        let known = self.records.get(key);
-        known.is_some_and(|record| record.object().metadata.uid != object.metadata.uid)
-    }
-
-    /// Records an observation of an object with the known uid, or of a new one, which `id` numbers.
-    pub(crate) fn observe(
-        &mut self,
-        key: &Key,
-        object: Arc<Workload>,
-        id: impl FnOnce() -> WorkloadId,
-    ) -> Option<WorkloadChange> {
-        if self.records.contains_key(key) {
-            return self.update(key, |record| record.observe(object));
-        }
-        let id = id();
-        let record = TrackedWorkload::new(object, id);
-        let change = WorkloadChange::reentered(key, &record);
-        self.by_id.insert(id, key.clone());
-        self.records.insert(key.clone(), record);
-        Some(change)
-    }
-
-    /// Forgets a Workload that is gone.
-    pub(crate) fn remove(&mut self, key: &Key) -> Option<WorkloadChange> {
-        // The number stays taken until `release_id`: other machines have to take the removal first.
-        let record = self.records.remove(key)?;
-        self.deadlines.set(key, None);
-        Some(WorkloadChange {
-            key: key.clone(),
-            id: record.id(),
-            before: Some(Arc::clone(record.object())),
-            after: None,
-            phase_before: Some(record.phase()),
-            phase: None,
-            voids_reservation: false,
-            shows_topology: false,
-        })
-    }
-
     /// Keys of the Workloads that `concerned` selects.
     pub(crate) fn select(&self, concerned: impl Fn(&Workload) -> bool) -> BTreeSet<Key> {
         let records = self.records.iter().filter(|(_, record)| concerned(record.object()));
         records.map(|(key, _)| key.clone()).collect()
-    }
-
-    /// Enters pending Workloads again if their requests are read differently now. An admission has fixed those of a Workload with
-    /// quota (docs/reference/kueue.md §2.5).
-    pub(crate) fn reenter_affected(&self, affected: &AffectedWorkloads) -> Vec<WorkloadChange> {
-        self.reenter(affected, |record| !record.phase().holds_quota())
-    }
-
-    /// The same with those that have quota: their pods are counted on nodes, and an admission does not fix what these request.
-    pub(crate) fn reenter_all_affected(&self, affected: &AffectedWorkloads) -> Vec<WorkloadChange> {
-        self.reenter(affected, |_| true)
-    }
-
-    /// Entered again as they are.
-    fn reenter(
-        &self,
-        affected: &AffectedWorkloads,
-        among: impl Fn(&TrackedWorkload) -> bool,
-    ) -> Vec<WorkloadChange> {
-        // Most changes of queues: no Workload is looked at.
-        if *affected == AffectedWorkloads::None {
-            return Vec::new();
-        }
-        let records = self.records.iter().filter(|(_, record)| among(record));
-        let concerned = records.filter(|(key, record)| concerns(affected, key, record.object()));
-        concerned.map(|(key, record)| WorkloadChange::reentered(key, record)).collect()
-    }
-
-    /// One Workload, entered again as it is.
-    pub(crate) fn reenter_one(&self, key: &Key) -> Option<WorkloadChange> {
-        self.records.get(key).map(|record| WorkloadChange::reentered(key, record))
     }
 
     /// Releases the number of a Workload that is over: it may be given to another one. A finished Workload stays known without it.
@@ -221,43 +150,6 @@ impl Workloads {
         self.by_id.remove(&id);
         if let Some(record) = self.records.get_mut(key) {
             record.release_id();
-        }
-    }
-
-    /// Proposes a transition and evaluates the Workload, unless this very transition is pending already.
-    pub(crate) fn propose(&mut self, key: &Key, transition: Transition, ctx: &mut Context) {
-        if let Some(record) = self.records.get_mut(key)
-            // The proposer repeats its step until the status shows it. An equal one must not cause the next evaluation.
-            && !record.transitions().contains(&transition)
-        {
-            record.propose(transition);
-            ctx.agenda.now(Reevaluation::Workload(key.clone()));
-        }
-    }
-
-    /// Proposes a transition without an evaluation: the Workload is being evaluated.
-    pub(crate) fn propose_quietly(&mut self, key: &Key, transition: Transition) {
-        if let Some(record) = self.records.get_mut(key) {
-            record.propose(transition);
-        }
-    }
-
-    /// Proposes an eviction unless one is pending already.
-    pub(crate) fn evict(&mut self, id: WorkloadId, eviction: EvictionRequest, ctx: &mut Context) {
-        let Some(key) = self.by_id.get(&id) else {
-            return;
-        };
-        if let Some(record) = self.records.get_mut(key) {
-            record.transitions_mut().propose_once(Transition::Evict(eviction));
-            ctx.agenda.now(Reevaluation::Workload(key.clone()));
-        }
-    }
-
-    /// Proposes the end of a Workload unless one is pending already.
-    pub(crate) fn finish_once(&mut self, key: &Key, reason: &str, message: String) {
-        if let Some(record) = self.records.get_mut(key) {
-            let reason = reason.to_owned();
-            record.transitions_mut().propose_once(Transition::Finish { reason, message });
         }
     }
 
@@ -283,26 +175,11 @@ impl Workloads {
         }
     }
 
-    /// Keeps the reason why a Workload is pending. A changed reason does not put off the time at which it is written.
-    pub(crate) fn explain(&mut self, key: &Key, pending: PendingMessage) {
-        if let Some(record) = self.records.get_mut(key) {
-            record.explain(pending);
-        }
-    }
-
     /// The clock jumped.
     pub(crate) fn clock_jumped(&mut self, by: SignedDuration) {
         // Deadlines follow from times of objects.
         let Self { records, by_id: _, deadlines: _ } = self;
         records.for_each_mut(|_, record| record.clock_jumped(by));
-    }
-
-    /// The reservation of a worker that did not take the Workload: it ends, and no readiness counts any more.
-    pub(crate) fn unreserve(&mut self, key: &Key, message: String) {
-        if let Some(record) = self.records.get_mut(key) {
-            record.propose(Transition::Unreserve(message));
-            record.transitions_mut().withdraw_check_ready();
-        }
     }
 
     /// Whether the Workload may be written now; otherwise it is evaluated when it may.
@@ -407,84 +284,6 @@ impl Workloads {
         })
     }
 
-    /// Removes the nominated cluster of a pending reservation.
-    pub(crate) fn clear_nomination(&mut self, key: &Key) {
-        if let Some(record) = self.records.get_mut(key) {
-            record.transitions_mut().clear_nomination();
-        }
-    }
-
-    /// Assigns nodes to the pods of the reservation, by pod set.
-    pub(crate) fn assign_nodes(&mut self, key: &Key, nodes: &[Option<TopologyAssignment>]) {
-        if let Some(record) = self.records.get_mut(key) {
-            record.transitions_mut().assign_nodes(nodes);
-        }
-    }
-
-    /// Adds a check to the pending reservation.
-    pub(crate) fn require_check(&mut self, key: &Key, check: &str) {
-        if let Some(record) = self.records.get_mut(key) {
-            record.transitions_mut().require_check(check);
-        }
-    }
-
-    /// Takes the answer to a write of an existing Workload.
-    pub(crate) fn answered(
-        &mut self,
-        ticket: &Ticket,
-        answer: WriteOutcome,
-        settled: &Settled,
-        ctx: &mut Context,
-    ) -> Option<WorkloadChange> {
-        let key = &ticket.target.key;
-        let record = self.records.get_mut(key)?;
-        // A 404 removes the Workload; the watch may never report an object that came and went between two lists.
-        // Only if nothing newer was observed: a Workload that was created again under the name stays.
-        if answer == WriteOutcome::Gone && settled.base.as_ref() == Some(&record.stamp()) {
-            return self.remove(key);
-        }
-        // Without a write the transition stays pending.
-        let WriteOutcome::Done(value) = answer else {
-            return None;
-        };
-        let change = self.update(key, |record| record.observe_answer(&value));
-        if let Some(record) = self.records.get_mut(key) {
-            settle_purpose(record, ticket.purpose, ctx.now);
-            record.settle_transitions();
-        }
-        change
-    }
-
-    /// Records a newer object. A changed spec, or other pods that need no quota, void a reservation that was decided for the old one.
-    fn update(
-        &mut self,
-        key: &Key,
-        observe: impl FnOnce(&mut TrackedWorkload) -> bool,
-    ) -> Option<WorkloadChange> {
-        let record = self.records.get_mut(key)?;
-        let (before, phase_before) = (Arc::clone(record.object()), record.phase());
-        if !observe(record) {
-            return None;
-        }
-        // The answer to the write of a transition may be lost. Left over, it would be written for the next reservation.
-        record.settle_transitions();
-        let after = Arc::clone(record.object());
-        let other_work = before.spec != after.spec
-            || before.status.reclaimable_pods != after.status.reclaimable_pods;
-        let voids_reservation = other_work && record.transitions_mut().withdraw_reservation();
-        let shows_topology = ends_topology(record, &before);
-        Some(WorkloadChange {
-            key: key.clone(),
-            id: record.id(),
-            before: Some(before),
-            after: Some(after),
-            phase_before: Some(phase_before),
-            phase: Some(record.phase()),
-            voids_reservation,
-            shows_topology,
-        })
-    }
-
     /// Changes of the spec that follow from the Workload itself: the value of its class, and deactivation.
     fn spec_command(&mut self, key: &Key, class_priority: Option<i32>) -> Option<WorkloadCommand> {
         let record = self.records.get_mut(key)?;
@@ -527,20 +326,6 @@ impl Workloads {
     }
 }
 
-/// Ends the transition to new topology assignments if they are visible, or if another writer has replaced the assignments that
-/// they follow. Returns whether they are visible.
-fn ends_topology(record: &mut TrackedWorkload, before: &Workload) -> bool {
-    let Some(assigned) = record.transitions().topology() else {
-        return false;
-    };
-    let status = &record.object().status;
-    let visible = with_topologies(status.clone(), assigned).admission == status.admission;
-    if visible || status.admission != before.status.admission {
-        record.transitions_mut().end_topology();
-    }
-    visible
-}
-
 /// Whether a Workload had an owner that is gone, or is deleted and never had one.
 fn is_orphan(workload: &Workload, gate: bool) -> bool {
     let metadata = &workload.metadata;
@@ -561,31 +346,4 @@ fn target(key: &Key) -> Target {
 fn intent(key: &Key, record: &TrackedWorkload, purpose: Purpose) -> Intent {
     let waiter = Reevaluation::Workload(key.clone());
     Intent { target: target(key), purpose, base: record.stamp(), waiter }
-}
-
-/// What a write of this purpose means for pending transitions, beside what the status shows.
-fn settle_purpose(record: &mut TrackedWorkload, purpose: Purpose, now: Timestamp) {
-    match purpose {
-        // A clone of the earlier epoch may still report readiness.
-        Purpose::RaiseEpoch => record.transitions_mut().withdraw_check_ready(),
-        Purpose::Pending => record.reason_written(now),
-        _ => {}
-    }
-}
-
-/// Whether the requests of a Workload may be read differently.
-fn concerns(affected: &AffectedWorkloads, key: &Key, workload: &Workload) -> bool {
-    let namespace = key.namespace.as_deref().unwrap_or_default();
-    match affected {
-        AffectedWorkloads::None => false,
-        AffectedWorkloads::InNamespace(name) => namespace == *name,
-        AffectedWorkloads::InLocalQueues(queues) => {
-            queues.contains(&format!("{namespace}/{}", workload.spec.queue_name))
-        }
-        AffectedWorkloads::OfRuntimeClass(name) => {
-            let sets = workload.spec.pod_sets.iter();
-            let mut pods = sets.filter_map(|set| set.template.spec.as_ref());
-            pods.any(|pod| pod.runtime_class_name.as_ref() == Some(name))
-        }
-    }
 }
