@@ -20,7 +20,7 @@ use crate::active_condition::QueueActiveCondition;
 use crate::amount::quantity;
 use crate::index::Index;
 use crate::metric_labels::LabelSetId;
-use crate::status::{StatusStamp, set};
+use crate::status::{NewCondition, StatusStamp, set};
 
 /// Amounts by flavor and resource.
 pub(crate) type FlavorResourceAmounts = BTreeMap<(FlavorId, ResourceId), Amount>;
@@ -243,7 +243,13 @@ pub fn local_queue_status(
 }
 
 fn set_active(all: &mut Vec<Condition>, activity: &QueueActiveCondition, at: StatusStamp) {
-    set(all, conditions::ACTIVE, activity.active, activity.reason, &activity.message, at);
+    let wanted = NewCondition {
+        kind: conditions::ACTIVE,
+        status: activity.active,
+        reason: activity.reason,
+        message: &activity.message,
+    };
+    set(all, wanted, at);
 }
 
 fn flavors(

@@ -38,7 +38,7 @@ pub use self::{
         with_check_retry, with_check_state, with_checks, with_pending_message, with_ready_message,
         with_retries_reset,
     },
-    condition::{find, find_true, set},
+    condition::{NewCondition, find, find_true, set},
     deactivation::{
         deactivated, deactivated_without_quota, deactivation_target, reactivated, was_deactivated,
     },
@@ -48,7 +48,7 @@ pub use self::{
     legacy_reasons::with_legacy_reasons,
     message::for_condition,
     nominated::{awaits_other_checks, nominated},
-    pending::{gated, pending},
+    pending::{PendingCause, gated, pending},
     pods_failing::{pods_failing, pods_not_failing},
     pods_ready::pods_ready,
     preempted::{preempted, preemption_message},

@@ -333,7 +333,9 @@ impl<'a> OraclePlayer<'a> {
         }
         let reason = explain::condition_reason(entry);
         let message = explain::condition_message(&self.engine, entry);
-        self.write(name, |old| status::pending(old, reason, &message, Vec::new(), at));
+        let requests = Vec::new();
+        let cause = status::PendingCause { reason, message: &message, requests };
+        self.write(name, |old| status::pending(old, cause, at));
         if entry.outcome == CycleOutcome::Preempting {
             for target in &entry.targets {
                 let victim = self.name_of(target.workload);

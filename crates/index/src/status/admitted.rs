@@ -6,7 +6,7 @@ use crds::meta::Condition;
 use crds::names::{conditions, reasons};
 use crds::v1beta2::{PodSetAssignment, WorkloadStatus};
 
-use super::condition;
+use super::condition::{self, NewCondition};
 use super::status_stamp::StatusStamp;
 
 pub(super) const READY: &str = "Ready";
@@ -31,10 +31,12 @@ pub(super) fn sync(status: &mut WorkloadStatus, at: StatusStamp) {
         let message = "The workload is admitted";
         return condition::set(
             &mut status.conditions,
-            conditions::ADMITTED,
-            true,
-            reasons::ADMITTED,
-            message,
+            NewCondition {
+                kind: conditions::ADMITTED,
+                status: true,
+                reason: reasons::ADMITTED,
+                message,
+            },
             at,
         );
     };
@@ -42,7 +44,11 @@ pub(super) fn sync(status: &mut WorkloadStatus, at: StatusStamp) {
     if was {
         accumulate(status, at);
     }
-    condition::set(&mut status.conditions, conditions::ADMITTED, false, reason, message, at);
+    condition::set(
+        &mut status.conditions,
+        NewCondition { kind: conditions::ADMITTED, status: false, reason, message },
+        at,
+    );
 }
 
 /// Reason and message of the first missing part.

@@ -8,26 +8,33 @@ use super::reason;
 use super::status_stamp::StatusStamp;
 use crate::time::to_seconds;
 
-/// Sets a condition to `status`.
+/// A condition as it is to be.
+#[derive(Debug, Clone, Copy)]
+pub struct NewCondition<'a> {
+    /// Its type.
+    pub kind: &'a str,
+    /// True or false.
+    pub status: bool,
+    /// Its reason.
+    pub reason: &'a str,
+    /// Its message.
+    pub message: &'a str,
+}
+
+/// Sets a condition.
 ///
 /// An equal condition is unchanged, including its observed generation: a new generation alone causes no write.
-pub fn set(
-    conditions: &mut Vec<Condition>,
-    r#type: &str,
-    status: bool,
-    reason: &str,
-    message: &str,
-    at: StatusStamp,
-) {
+pub fn set(conditions: &mut Vec<Condition>, wanted: NewCondition<'_>, at: StatusStamp) {
+    let NewCondition { kind, status, reason, message } = wanted;
     let new = Condition {
         last_transition_time: Some(to_seconds(at.now)),
         message: for_condition(message).into_owned(),
         observed_generation: at.generation,
         reason: reason::for_condition(reason).into_owned(),
         status: if status { "True" } else { "False" }.to_owned(),
-        r#type: r#type.to_owned(),
+        r#type: kind.to_owned(),
     };
-    let Some(old) = conditions.iter_mut().find(|one| one.r#type == r#type) else {
+    let Some(old) = conditions.iter_mut().find(|one| one.r#type == kind) else {
         conditions.push(new);
         return;
     };
@@ -47,7 +54,7 @@ pub(super) fn reset(conditions: &mut Vec<Condition>, r#type: &str, reason: &str,
         return;
     };
     let message = format!("Previously: {}", old.message);
-    set(conditions, r#type, false, reason, &message, at);
+    set(conditions, NewCondition { kind: r#type, status: false, reason, message: &message }, at);
 }
 
 #[cfg(test)]
@@ -64,9 +71,17 @@ mod tests {
     #[test]
     fn a_reason_that_another_program_has_chosen_is_one_of_a_condition() {
         let mut conditions = Vec::new();
-        set(&mut conditions, "T", true, "job finished\n!", "", at(1, 1));
+        set(
+            &mut conditions,
+            NewCondition { kind: "T", status: true, reason: "job finished\n!", message: "" },
+            at(1, 1),
+        );
         assert_eq!(conditions[0].reason, "jobfinished");
-        set(&mut conditions, "T", true, "job finished!", "", at(2, 2));
+        set(
+            &mut conditions,
+            NewCondition { kind: "T", status: true, reason: "job finished!", message: "" },
+            at(2, 2),
+        );
         assert_eq!(conditions[0].observed_generation, 1, "nothing is new");
     }
 
@@ -80,7 +95,11 @@ mod tests {
         let mut conditions = Vec::new();
         reset(&mut conditions, "T", "R", at(1, 1));
         assert_eq!(conditions, []);
-        set(&mut conditions, "T", true, "Why", "because", at(1, 1));
+        set(
+            &mut conditions,
+            NewCondition { kind: "T", status: true, reason: "Why", message: "because" },
+            at(1, 1),
+        );
         reset(&mut conditions, "T", "R", at(2, 1));
         reset(&mut conditions, "T", "R", at(3, 1));
         let one = find(&conditions, "T").expect("a condition");
@@ -99,7 +118,7 @@ mod tests {
             let (mut conditions, mut last, mut since) = (Vec::new(), None, 0);
             for (second, (status, reason, generation)) in (1_i64..).zip(steps) {
                 let before = conditions.clone();
-                set(&mut conditions, "T", status, &format!("R{reason}"), "", at(second, generation));
+                set(&mut conditions, NewCondition { kind: "T", status, reason: &format!("R{reason}"), message: "" }, at(second, generation));
                 if last.map(|(status, _)| status) != Some(status) {
                     since = second;
                 }

@@ -6,6 +6,7 @@
 use crds::names::{conditions, reasons};
 use crds::v1beta2::WorkloadStatus;
 
+use super::condition::NewCondition;
 use super::evicted::{Eviction, evicted};
 use super::status_stamp::StatusStamp;
 use super::{condition, pending};
@@ -21,7 +22,11 @@ pub fn deactivation_target(
     at: StatusStamp,
 ) -> WorkloadStatus {
     let all = &mut status.conditions;
-    condition::set(all, conditions::DEACTIVATION_TARGET, true, reason, message, at);
+    condition::set(
+        all,
+        NewCondition { kind: conditions::DEACTIVATION_TARGET, status: true, reason, message },
+        at,
+    );
     // Of the time that was too long only the last run counts from now on.
     if reason == reasons::MAXIMUM_EXECUTION_TIME_EXCEEDED {
         status.accumulated_past_execution_time_seconds = None;

@@ -6,6 +6,7 @@
 use crds::names::{conditions, reasons};
 use crds::v1beta2::{WorkloadSchedulingStatsEviction, WorkloadStatus};
 
+use super::condition::NewCondition;
 use super::status_stamp::StatusStamp;
 use super::{admitted, check_states, condition};
 use crate::time::to_seconds;
@@ -55,7 +56,16 @@ pub fn evicted(
     // A second write of the same eviction must not count twice.
     if !known {
         let all = &mut status.conditions;
-        condition::set(all, conditions::EVICTED, true, &reason, eviction.message, at);
+        condition::set(
+            all,
+            NewCondition {
+                kind: conditions::EVICTED,
+                status: true,
+                reason: &reason,
+                message: eviction.message,
+            },
+            at,
+        );
         count(&mut status, &eviction);
     }
     unblock(&mut status, &reason, eviction.message, at);
@@ -75,7 +85,11 @@ pub fn evicted(
 fn unblock(status: &mut WorkloadStatus, reason: &str, message: &str, at: StatusStamp) {
     let r#type = conditions::BLOCKED_ON_PREEMPTION_GATES;
     if crds::meta::is_true(&status.conditions, r#type) {
-        condition::set(&mut status.conditions, r#type, false, reason, message, at);
+        condition::set(
+            &mut status.conditions,
+            NewCondition { kind: r#type, status: false, reason, message },
+            at,
+        );
     }
 }
 

@@ -3,7 +3,7 @@
 use crds::names::conditions;
 use crds::v1beta2::WorkloadStatus;
 
-use super::condition;
+use super::condition::{self, NewCondition};
 use super::status_stamp::StatusStamp;
 
 /// Message of a workload slice that is replaced by the slice with this uid, of the job with `job_uid`.
@@ -24,7 +24,11 @@ pub fn finished(
 ) -> WorkloadStatus {
     // Finished is final: a later result of the job does not replace the first.
     if !crds::meta::is_true(&status.conditions, conditions::FINISHED) {
-        condition::set(&mut status.conditions, conditions::FINISHED, true, reason, message, at);
+        condition::set(
+            &mut status.conditions,
+            NewCondition { kind: conditions::FINISHED, status: true, reason, message },
+            at,
+        );
     }
     status
 }

@@ -4,7 +4,7 @@ use crds::meta::is_true;
 use crds::names::{conditions::PODS_FAILING, reasons};
 use crds::v1beta2::WorkloadStatus;
 
-use super::condition;
+use super::condition::{self, NewCondition};
 use super::status_stamp::StatusStamp;
 
 /// Shows why pods cannot start. The kubelet alternates between reasons of one cause and rewords its message with each
@@ -19,7 +19,11 @@ pub fn pods_failing(
     let shown = condition::find(&status.conditions, PODS_FAILING);
     let known = shown.is_some_and(|one| one.status == "True" && is_same_cause(&one.reason, reason));
     if !known {
-        condition::set(&mut status.conditions, PODS_FAILING, true, reason, message, at);
+        condition::set(
+            &mut status.conditions,
+            NewCondition { kind: PODS_FAILING, status: true, reason, message },
+            at,
+        );
     }
     status
 }
@@ -30,7 +34,11 @@ pub fn pods_not_failing(mut status: WorkloadStatus, at: StatusStamp) -> Workload
     let shown = condition::find(&status.conditions, PODS_FAILING).cloned();
     if let Some(shown) = shown.filter(|_| is_true(&status.conditions, PODS_FAILING)) {
         let (reason, message) = (&shown.reason, &shown.message);
-        condition::set(&mut status.conditions, PODS_FAILING, false, reason, message, at);
+        condition::set(
+            &mut status.conditions,
+            NewCondition { kind: PODS_FAILING, status: false, reason, message },
+            at,
+        );
     }
     status
 }

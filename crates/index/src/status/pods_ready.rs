@@ -4,7 +4,7 @@ use crds::meta::is_true;
 use crds::names::{conditions, reasons};
 use crds::v1beta2::WorkloadStatus;
 
-use super::condition;
+use super::condition::{self, NewCondition};
 use super::status_stamp::StatusStamp;
 
 const NOT_READY: &str = "Not all pods are ready or succeeded";
@@ -27,6 +27,10 @@ pub fn pods_ready(mut status: WorkloadStatus, ready: bool, at: StatusStamp) -> W
     };
     // Ready pods do not count before the admission (docs/reference/kueue.md §7.6).
     let status_is = admitted && ready;
-    condition::set(&mut status.conditions, conditions::PODS_READY, status_is, reason, message, at);
+    condition::set(
+        &mut status.conditions,
+        NewCondition { kind: conditions::PODS_READY, status: status_is, reason, message },
+        at,
+    );
     status
 }

@@ -4,7 +4,7 @@ use crds::names::{conditions, reasons};
 use crds::v1beta2::WorkloadStatus;
 use engine::PreemptionReason;
 
-use super::condition;
+use super::condition::{self, NewCondition};
 use super::evicted::{Eviction, evicted};
 use super::status_stamp::StatusStamp;
 
@@ -19,7 +19,11 @@ pub fn preempted(
     let eviction = Eviction { reason: reasons::PREEMPTED, cause: "", message };
     let mut status = evicted(status, eviction, at);
     let all = &mut status.conditions;
-    condition::set(all, conditions::PREEMPTED, true, reason.name(), message, at);
+    condition::set(
+        all,
+        NewCondition { kind: conditions::PREEMPTED, status: true, reason: reason.name(), message },
+        at,
+    );
     status
 }
 

@@ -5,6 +5,7 @@
 use crds::names::{conditions, reasons};
 use crds::v1beta2::WorkloadStatus;
 
+use super::condition::NewCondition;
 use super::pending::give_up;
 use super::status_stamp::StatusStamp;
 use super::{check_states, condition};
@@ -34,7 +35,16 @@ fn release(
     if !reason.is_empty() {
         let at_once = requeues(&reason);
         let all = &mut status.conditions;
-        condition::set(all, conditions::REQUEUED, at_once, &reason, &message, at);
+        condition::set(
+            all,
+            NewCondition {
+                kind: conditions::REQUEUED,
+                status: at_once,
+                reason: &reason,
+                message: &message,
+            },
+            at,
+        );
     }
     // A check can be set to Retry while the pods stop.
     check_states::reset(&mut status, at);

@@ -3,6 +3,7 @@
 use crds::names::{conditions, reasons};
 use crds::v1beta2::{Admission, WorkloadStatus};
 
+use super::condition::NewCondition;
 use super::status_stamp::StatusStamp;
 use super::{admitted, check_states, condition};
 
@@ -26,7 +27,16 @@ pub fn quota_reserved(
 ) -> WorkloadStatus {
     let message = format!("Quota reserved in ClusterQueue {}", reservation.admission.cluster_queue);
     let all = &mut status.conditions;
-    condition::set(all, conditions::QUOTA_RESERVED, true, reasons::QUOTA_RESERVED, &message, at);
+    condition::set(
+        all,
+        NewCondition {
+            kind: conditions::QUOTA_RESERVED,
+            status: true,
+            reason: reasons::QUOTA_RESERVED,
+            message: &message,
+        },
+        at,
+    );
     let over =
         [conditions::EVICTED, conditions::PREEMPTED, conditions::BLOCKED_ON_PREEMPTION_GATES];
     for r#type in over {

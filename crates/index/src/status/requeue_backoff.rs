@@ -5,7 +5,7 @@ use crds::names::{conditions, reasons};
 use crds::v1beta2::{Workload, WorkloadStatus};
 use jiff::Timestamp;
 
-use super::condition;
+use super::condition::{self, NewCondition};
 use super::status_stamp::StatusStamp;
 use crate::time::to_seconds;
 
@@ -27,7 +27,11 @@ pub fn requeued(mut status: WorkloadStatus, reason: &str, at: StatusStamp) -> Wo
         reasons::REACTIVATED => "The workload was reactivated",
         _ => "",
     };
-    condition::set(&mut status.conditions, conditions::REQUEUED, true, reason, message, at);
+    condition::set(
+        &mut status.conditions,
+        NewCondition { kind: conditions::REQUEUED, status: true, reason, message },
+        at,
+    );
     status
 }
 

@@ -124,9 +124,13 @@ fn a_pending_workload_shows_reason_and_requests() {
         name: "main".into(),
         resources: BTreeMap::from([("cpu".to_owned(), "2".parse().expect("a quantity"))]).into(),
     }];
-    let first =
-        pending(WorkloadStatus::default(), "WaitingForQuota", "one", requests.clone(), at(1));
-    let second = pending(first, "ExceedsMaxQuota", "two", requests, at(2));
+    let first = pending(
+        WorkloadStatus::default(),
+        PendingCause { reason: "WaitingForQuota", message: "one", requests: requests.clone() },
+        at(1),
+    );
+    let second =
+        pending(first, PendingCause { reason: "ExceedsMaxQuota", message: "two", requests }, at(2));
     check(
         &second,
         expect![[r#"
@@ -248,7 +252,11 @@ fn an_eviction_closes_gates_and_removes_unhealthy_nodes() {
 #[test]
 fn a_preemption_gate_blocks_until_quota_is_reserved() {
     let message = "Workload requires preemption, but it's gated";
-    let status = gated(WorkloadStatus::default(), "AdmissionGated", message, vec![], at(10));
+    let status = gated(
+        WorkloadStatus::default(),
+        PendingCause { reason: "AdmissionGated", message, ..PendingCause::default() },
+        at(10),
+    );
     check(
         &status,
         expect![[r#"
@@ -257,7 +265,11 @@ fn a_preemption_gate_blocks_until_quota_is_reserved() {
             10 BlockedOnPreemptionGates=True PreemptionGated: Workload requires preemption, but it's gated
         "#]],
     );
-    let written = pending(status.clone(), "WaitingForQuota", "m", vec![], at(20));
+    let written = pending(
+        status.clone(),
+        PendingCause { reason: "WaitingForQuota", message: "m", ..PendingCause::default() },
+        at(20),
+    );
     let blocked = find(&written.conditions, "BlockedOnPreemptionGates").expect("a condition");
     assert_eq!((&*blocked.status, &*blocked.message), ("True", message));
     check(
@@ -504,7 +516,11 @@ fn only_owned_fields_are_applied() {
 /// A transition by number.
 fn step(status: WorkloadStatus, which: u8, second: i64) -> WorkloadStatus {
     match which {
-        0 => pending(status, "WaitingForQuota", "m", vec![], at(second)),
+        0 => pending(
+            status,
+            PendingCause { reason: "WaitingForQuota", message: "m", ..PendingCause::default() },
+            at(second),
+        ),
         1 => reserve(status, &["mk"], &["west"], second),
         2 => reserve(status, &[], &[], second),
         3 => admitted_on_cluster(status, "west", "mk", at(second)),

@@ -4,6 +4,7 @@
 use crds::names::{conditions, reasons};
 use crds::v1beta2::{Admission, AdmissionCheckState, PreemptionGateState, WorkloadStatus};
 
+use super::condition::NewCondition;
 use super::quota_reserved::{QuotaReservation, quota_reserved};
 use super::status_stamp::StatusStamp;
 use super::{admitted, condition};
@@ -36,7 +37,16 @@ pub fn admitted_as_variant(
     let all = &mut status.conditions;
     if crds::meta::is_true(all, conditions::ADMITTED) {
         let message = format!("The variant {} is admitted", shown.name);
-        condition::set(all, conditions::ADMITTED, true, reasons::ADMITTED, &message, at);
+        condition::set(
+            all,
+            NewCondition {
+                kind: conditions::ADMITTED,
+                status: true,
+                reason: reasons::ADMITTED,
+                message: &message,
+            },
+            at,
+        );
     }
     status
 }

@@ -179,7 +179,11 @@ fn with_active(
     let mut conditions = before.to_vec();
     let at = stamp(generation, ctx);
     let ActiveCondition { status, reason, message } = active;
-    index::status::set(&mut conditions, ACTIVE, *status, reason, message, at);
+    index::status::set(
+        &mut conditions,
+        index::status::NewCondition { kind: ACTIVE, status: *status, reason, message },
+        at,
+    );
     conditions
 }
 

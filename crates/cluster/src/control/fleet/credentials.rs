@@ -67,7 +67,16 @@ impl CredentialExpiries {
             };
             let message =
                 format!("the {} of the kubeconfig {verb} at {}", about.subject, expiry.expires);
-            index::status::set(conditions, about.r#type, true, reason, &message, at);
+            index::status::set(
+                conditions,
+                index::status::NewCondition {
+                    kind: about.r#type,
+                    status: true,
+                    reason,
+                    message: &message,
+                },
+                at,
+            );
         }
     }
 }

@@ -84,7 +84,16 @@ impl WorkerDrains {
         match self.asked.get(name) {
             Some(Err(failure)) => {
                 let message = failure.to_string();
-                index::status::set(conditions, DRAIN_INVALID, true, INVALID_DRAIN, &message, at);
+                index::status::set(
+                    conditions,
+                    index::status::NewCondition {
+                        kind: DRAIN_INVALID,
+                        status: true,
+                        reason: INVALID_DRAIN,
+                        message: &message,
+                    },
+                    at,
+                );
             }
             Some(Ok(_)) | None => conditions.retain(|one| one.r#type != DRAIN_INVALID),
         }

@@ -6,7 +6,7 @@ use crds::{
     names::conditions::MANAGER_QUOTA_AUTOMATION,
     v1beta2::{ClusterQueue, ResourceGroup},
 };
-use index::status::{StatusStamp, set};
+use index::status::{NewCondition, StatusStamp, set};
 use runtime::{watch::Key, write::Write};
 use serde_json::json;
 
@@ -81,7 +81,9 @@ impl ManagedQuota {
             Self::Unrelated => conditions.retain(|one| one.r#type != MANAGER_QUOTA_AUTOMATION),
             Self::Kept(one) | Self::Automated(_, one) => {
                 let QuotaCondition { status, reason, message } = one;
-                set(conditions, MANAGER_QUOTA_AUTOMATION, *status, reason, message, at);
+                let kind = MANAGER_QUOTA_AUTOMATION;
+                let wanted = NewCondition { kind, status: *status, reason, message };
+                set(conditions, wanted, at);
             }
         }
     }

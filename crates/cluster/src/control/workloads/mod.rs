@@ -48,7 +48,7 @@ use crds::{
     v1beta2::Workload,
 };
 use engine::ids::WorkloadId;
-use index::status::{StatusStamp, set};
+use index::status::{NewCondition, StatusStamp, set};
 use jiff::{SignedDuration, Timestamp};
 use runtime::{events::EventRecord, watch::Key};
 use serde_json::json;
@@ -272,10 +272,7 @@ impl Workloads {
         let mut conditions = Vec::new();
         set(
             &mut conditions,
-            REFUSED,
-            true,
-            reason,
-            message,
+            NewCondition { kind: REFUSED, status: true, reason, message },
             StatusStamp { now: ctx.now, generation },
         );
         let status = json!({ "conditions": conditions });

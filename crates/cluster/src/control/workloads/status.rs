@@ -272,7 +272,9 @@ fn explain(record: &TrackedWorkload, inputs: &StatusInputs, now: Timestamp) -> N
     let requests = if pending.by_cycle { &inputs.requests } else { &before.resource_requests };
     let (requests, at) = (requests.clone(), at(workload, now));
     let explain = if pending.gated { status::gated } else { status::pending };
-    let status = explain(before.clone(), &pending.reason, &pending.message, requests, at);
+    let PendingMessage { reason, message, .. } = pending;
+    let cause = status::PendingCause { reason, message, requests };
+    let status = explain(before.clone(), cause, at);
     // The list of checks of a pending Workload goes out with its reason and causes no write of its own.
     let status = with_required_checks(status, inputs, at);
     let status = with_reasons(status, inputs, pending.by_cycle);

@@ -280,7 +280,11 @@ impl<'a> StatusDraft<'a> {
         };
         let mut status = self.status.clone();
         let kind = WAITING_FOR_REPLACEMENT_PODS;
-        status::set(&mut status.conditions, kind, *waits, reason, message, self.at());
+        status::set(
+            &mut status.conditions,
+            status::NewCondition { kind, status: *waits, reason, message },
+            self.at(),
+        );
         self.apply(status, Purpose::Replacement);
     }
 
@@ -396,7 +400,15 @@ impl<'a> StatusDraft<'a> {
         let gated = self.gated.map(|message| (reasons::ADMISSION_GATED, message.to_owned()));
         if let Some((reason, message)) = gated.or_else(|| stop.end_of_reservation(queues)) {
             let status = status::reservation_dropped(self.status.clone(), &message, self.at());
-            let status = status::pending(status, reason, &message, vec![], self.at());
+            let status = status::pending(
+                status,
+                status::PendingCause {
+                    reason,
+                    message: &message,
+                    ..status::PendingCause::default()
+                },
+                self.at(),
+            );
             self.apply(status, Purpose::Suspend);
         }
     }
@@ -422,11 +434,27 @@ impl<'a> StatusDraft<'a> {
             if self.holds_quota() {
                 status = status::quota_released(status, self.at());
             }
-            let status = status::pending(status, reasons::ON_HOLD, message, vec![], self.at());
+            let status = status::pending(
+                status,
+                status::PendingCause {
+                    reason: reasons::ON_HOLD,
+                    message,
+                    ..status::PendingCause::default()
+                },
+                self.at(),
+            );
             self.apply(status, Purpose::Hold);
         } else if transitions.ends_hold() && self.status.is_on_hold() {
             let (status, reason) = (self.status.clone(), reasons::PENDING_EVALUATION);
-            let status = status::pending(status, reason, NOT_EVALUATED, vec![], self.at());
+            let status = status::pending(
+                status,
+                status::PendingCause {
+                    reason,
+                    message: NOT_EVALUATED,
+                    ..status::PendingCause::default()
+                },
+                self.at(),
+            );
             self.apply(status, Purpose::Hold);
         }
     }
