@@ -61,10 +61,10 @@ fn requests_alike(one: &PodSpec, other: &PodSpec) -> bool {
 }
 
 /// Assigned amounts of one pod, of resources that count as the pod requests them.
-fn assigned_to_pod<'a>(assigned: &'a PodSetAssignment, settings: &IndexConfig) -> ExactAmounts<'a> {
+fn assigned_to_pod<'a>(assigned: &'a PodSetAssignment, config: &IndexConfig) -> ExactAmounts<'a> {
     let count = i128::from(assigned.count.unwrap_or(1)).max(1);
     let is_transformed = |name: &str| {
-        let mut all = settings.transformations.iter();
+        let mut all = config.transformations.iter();
         all.any(|one| one.input == name || one.outputs.iter().any(|(output, _)| output == name))
     };
     let amounts = assigned.resource_usage.iter().filter(|(name, _)| !is_transformed(name));

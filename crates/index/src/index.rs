@@ -36,8 +36,8 @@ pub struct Index {
 impl Index {
     /// Creates an empty index.
     #[must_use]
-    pub fn new(settings: IndexConfig) -> Self {
-        Self { config: settings, ..Self::default() }
+    pub fn new(config: IndexConfig) -> Self {
+        Self { config, ..Self::default() }
     }
 
     /// Workloads that the caller must enter again, because the resources that count as quota changed: those of the

@@ -188,58 +188,72 @@ pub fn fair_sharing_status(share: f64) -> FairSharingStatus {
     FairSharingStatus { weighted_share }
 }
 
-/// The status of a ClusterQueue after `old`; `None` if the queue does not exist. `share` is its weighted share under fair
-/// sharing.
-#[must_use]
-pub fn cluster_queue_status(
-    index: &Index,
-    names: &Names,
-    name: &str,
-    (counts, share): (&ClusterQueueCounts, Option<f64>),
-    old: &ClusterQueueStatus,
-    at: StatusStamp,
-) -> Option<ClusterQueueStatus> {
-    let activity = index.active_condition(name)?;
-    let mut status = old.clone();
-    set_active(&mut status.conditions, &activity, at);
-    status.fair_sharing = share.map(fair_sharing_status);
-    status.pending_workloads = saturating_i32(counts.total.pending);
-    status.reserving_workloads = saturating_i32(counts.total.reserving);
-    status.admitted_workloads = saturating_i32(counts.total.admitted);
-    status.flavors_reservation = flavors(index, names, name, &counts.total.reserved);
-    status.flavors_usage = flavors(index, names, name, &counts.total.used);
-    Some(status)
+/// What the statuses of a ClusterQueue and of its LocalQueues follow from.
+#[derive(Debug, Clone, Copy)]
+pub struct QueueStatusInputs<'a> {
+    /// The queues.
+    pub index: &'a Index,
+    /// Names of flavors and resources.
+    pub names: &'a Names,
+    /// The counts of the ClusterQueue.
+    pub counts: &'a ClusterQueueCounts,
+    /// When the status is written.
+    pub at: StatusStamp,
 }
 
-/// The status of a LocalQueue after `old`; `None` if the queue does not exist. `counts` are those of its
-/// ClusterQueue, `usage` is what it consumed under admission fair sharing.
-#[must_use]
-pub fn local_queue_status(
-    index: &Index,
-    names: &Names,
-    (namespace, name): (&str, &str),
-    (counts, usage): (&ClusterQueueCounts, Option<AdmissionFairSharingStatus>),
-    old: &LocalQueueStatus,
-    at: StatusStamp,
-) -> Option<LocalQueueStatus> {
-    let activity = index.local_queue_active_condition(namespace, name)?;
-    let cluster_queue = index.cluster_queue_of(namespace, name)?;
-    let none = QueueCounts::default();
-    // A LocalQueue without Workloads has no counts.
-    let counts = counts.local_queue(names, namespace, name).unwrap_or(&none);
-    let mut status = old.clone();
-    set_active(&mut status.conditions, &activity, at);
-    if usage.is_some() {
-        status.fair_sharing.get_or_insert_default().admission_fair_sharing_status = usage;
+impl QueueStatusInputs<'_> {
+    /// The status of a ClusterQueue after `old`; `None` if the queue does not exist. `share` is its weighted share under fair
+    /// sharing.
+    #[must_use]
+    pub fn cluster_queue(
+        self,
+        name: &str,
+        share: Option<f64>,
+        old: &ClusterQueueStatus,
+    ) -> Option<ClusterQueueStatus> {
+        let Self { index, names, counts, at } = self;
+        let activity = index.active_condition(name)?;
+        let mut status = old.clone();
+        set_active(&mut status.conditions, &activity, at);
+        status.fair_sharing = share.map(fair_sharing_status);
+        status.pending_workloads = saturating_i32(counts.total.pending);
+        status.reserving_workloads = saturating_i32(counts.total.reserving);
+        status.admitted_workloads = saturating_i32(counts.total.admitted);
+        status.flavors_reservation = flavors(index, names, name, &counts.total.reserved);
+        status.flavors_usage = flavors(index, names, name, &counts.total.used);
+        Some(status)
     }
-    status.pending_workloads = saturating_i32(counts.pending);
-    status.reserving_workloads = saturating_i32(counts.reserving);
-    status.admitted_workloads = saturating_i32(counts.admitted);
-    let usage_of =
-        |usage| flavors(index, names, cluster_queue, usage).into_iter().map(local_queue_usage);
-    status.flavors_reservation = usage_of(&counts.reserved).collect();
-    status.flavors_usage = usage_of(&counts.used).collect();
-    Some(status)
+
+    /// The status of a LocalQueue after `old`; `None` if the queue does not exist. `usage` is what it consumed under admission
+    /// fair sharing.
+    #[must_use]
+    pub fn local_queue(
+        self,
+        namespace: &str,
+        name: &str,
+        usage: Option<AdmissionFairSharingStatus>,
+        old: &LocalQueueStatus,
+    ) -> Option<LocalQueueStatus> {
+        let Self { index, names, counts, at } = self;
+        let activity = index.local_queue_active_condition(namespace, name)?;
+        let cluster_queue = index.cluster_queue_of(namespace, name)?;
+        let none = QueueCounts::default();
+        // A LocalQueue without Workloads has no counts.
+        let counts = counts.local_queue(names, namespace, name).unwrap_or(&none);
+        let mut status = old.clone();
+        set_active(&mut status.conditions, &activity, at);
+        if usage.is_some() {
+            status.fair_sharing.get_or_insert_default().admission_fair_sharing_status = usage;
+        }
+        status.pending_workloads = saturating_i32(counts.pending);
+        status.reserving_workloads = saturating_i32(counts.reserving);
+        status.admitted_workloads = saturating_i32(counts.admitted);
+        let usage_of =
+            |usage| flavors(index, names, cluster_queue, usage).into_iter().map(local_queue_usage);
+        status.flavors_reservation = usage_of(&counts.reserved).collect();
+        status.flavors_usage = usage_of(&counts.used).collect();
+        Some(status)
+    }
 }
 
 fn set_active(all: &mut Vec<Condition>, activity: &QueueActiveCondition, at: StatusStamp) {

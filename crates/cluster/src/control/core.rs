@@ -25,6 +25,7 @@ use super::{
     context::Context,
     decisions::Decisions,
     job_key::JobKey,
+    job_selection::Ancestor,
     jobs::{Ancestry, FoundAncestry, JobInputs, Jobs, JobsConfig, WorkloadEffect, nesting},
     listing::{looked_up_name, members_name},
     outbox::after,
@@ -77,8 +78,8 @@ pub(crate) struct CoreConfig {
 pub(super) struct JobEnvironment<'a> {
     pub(super) flavors: AssignedFlavors<'a>,
     pub(super) priority: &'a dyn Fn(&PrioritySource) -> Option<WorkloadPriority>,
-    /// Whether a job is this process's to suspend and start; the last argument says whether an ancestor is managed.
-    pub(super) managed: &'a dyn Fn(&JobKey, &JobObject, bool) -> bool,
+    /// Whether a job is this process's to suspend and start.
+    pub(super) managed: &'a dyn Fn(&JobKey, &JobObject, Ancestor) -> bool,
 }
 
 impl<'a> JobEnvironment<'a> {
@@ -241,23 +242,23 @@ impl Core {
 
     fn evaluate_job(&mut self, key: &JobKey, environment: &JobEnvironment<'_>) {
         let job = self.jobs.get(key).map(|(_, job)| job.clone());
-        let managed = |is_child: bool| {
-            job.as_ref().is_some_and(|job| (environment.managed)(key, job, is_child))
+        let managed = |ancestor: Ancestor| {
+            job.as_ref().is_some_and(|job| (environment.managed)(key, job, ancestor))
         };
         let found = self.ancestry_of(key);
         // What its ancestor is decides nothing about a job of another namespace.
-        if found.reads_owners() && managed(true) {
+        if found.reads_owners() && managed(Ancestor::Managed) {
             self.jobs.read_owners(key, &found, &mut self.ctx);
         }
         let effects = match &found.ancestry {
             Ancestry::Top => {
                 let managed_pod =
-                    |key: &JobKey, pod: &JobObject| (environment.managed)(key, pod, false);
+                    |key: &JobKey, pod: &JobObject| (environment.managed)(key, pod, Ancestor::None);
                 self.jobs.release_members_of_absent(key, &managed_pod, &mut self.ctx);
                 let inputs = environment.inputs(&self.workloads, self.scheduler.index());
-                self.jobs.evaluate(key, managed(false), &inputs, &mut self.ctx)
+                self.jobs.evaluate(key, managed(Ancestor::None), &inputs, &mut self.ctx)
             }
-            _ if !managed(true) => return,
+            _ if !managed(Ancestor::Managed) => return,
             ancestry => {
                 let inputs = environment.inputs_of_child(&self.workloads, self.scheduler.index());
                 self.jobs.evaluate_child(key, ancestry, &inputs, &mut self.ctx)
@@ -302,7 +303,8 @@ impl Core {
                 let found = self.jobs.ancestry((key, job), self.ctx.now);
                 let child = found.is_ok_and(|found| matches!(found.ancestry, Ancestry::ChildOf(_)));
                 rebuilding |= is_rebuilding(job.metadata());
-                (!child || is_deleting(job.metadata())) && (environment.managed)(key, job, false)
+                (!child || is_deleting(job.metadata()))
+                    && (environment.managed)(key, job, Ancestor::None)
             });
             let members: Vec<JobKey> = members.cloned().collect();
             // Without the members that are still to be made, the others would look like a group that has lost pods.

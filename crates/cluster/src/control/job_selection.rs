@@ -6,6 +6,15 @@ use crds::meta::is_rebuilding;
 
 use super::{job_key::JobKey, namespaces_and_priorities::NamespacesAndPriorities};
 
+/// What is above a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ancestor {
+    /// Nothing, as far as that decides.
+    None,
+    /// A job that is managed.
+    Managed,
+}
+
 /// The rules by which a manager takes up a job.
 #[derive(Clone, Debug)]
 pub(super) struct JobSelection {
@@ -22,7 +31,8 @@ impl JobSelection {
     pub(super) fn selects(
         &self,
         key: &JobKey,
-        (job, has_ancestor): (&JobObject, bool),
+        job: &JobObject,
+        ancestor: Ancestor,
         configuration: &NamespacesAndPriorities,
     ) -> bool {
         if job.as_pod().is_some_and(|pod| self.managed.leaves_alone(pod)) {
@@ -42,7 +52,9 @@ impl JobSelection {
         let Some(labels) = configuration.namespace(namespace) else {
             return false;
         };
-        let queued = !job.queue_name().is_empty() || has_ancestor || self.without_queue_name;
+        let queued = !job.queue_name().is_empty()
+            || ancestor == Ancestor::Managed
+            || self.without_queue_name;
         queued && self.namespaces.matches(labels)
     }
 }

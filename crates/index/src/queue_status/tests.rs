@@ -72,6 +72,14 @@ fn fixture_with(config: IndexConfig) -> (Index, Engine) {
     (index, engine)
 }
 
+fn inputs<'a>(
+    index: &'a Index,
+    engine: &'a Engine,
+    counts: &'a ClusterQueueCounts,
+) -> QueueStatusInputs<'a> {
+    QueueStatusInputs { index, names: engine.names(), counts, at: AT }
+}
+
 const AT: StatusStamp = StatusStamp { now: Timestamp::UNIX_EPOCH, generation: 3 };
 
 #[test]
@@ -80,8 +88,7 @@ fn a_cluster_queue_lists_reservations_and_usage() {
     let counts = ClusterQueueCounts::count(&index, &engine, "q");
     let old = ClusterQueueStatus::default();
     let status =
-        cluster_queue_status(&index, engine.names(), "q", (&counts, Some(333.1)), &old, AT)
-            .expect("a queue");
+        inputs(&index, &engine, &counts).cluster_queue("q", Some(333.1), &old).expect("a queue");
     let text = serde_json::to_string_pretty(&status).expect("json");
     expect![[r#"
         {
@@ -137,8 +144,7 @@ fn a_cluster_queue_lists_reservations_and_usage() {
           "reservingWorkloads": 3
         }"#]]
     .assert_eq(&text);
-    let again =
-        cluster_queue_status(&index, engine.names(), "q", (&counts, Some(333.1)), &status, AT);
+    let again = inputs(&index, &engine, &counts).cluster_queue("q", Some(333.1), &status);
     assert_eq!(again, Some(status), "nothing changed, nothing to write");
 }
 
@@ -148,9 +154,8 @@ fn a_local_queue_lists_its_own_workloads() {
     let counts = ClusterQueueCounts::count(&index, &engine, "q");
     let old = LocalQueueStatus::default();
     let show = |name: &str| {
-        let key = ("ns", name);
-        let status = local_queue_status(&index, engine.names(), key, (&counts, None), &old, AT)
-            .expect("a queue");
+        let inputs = inputs(&index, &engine, &counts);
+        let status = inputs.local_queue("ns", name, None, &old).expect("a queue");
         let cpu = |all: &[LocalQueueFlavorUsage]| -> String {
             let resource = all.first().and_then(|one| one.resources.first()).expect("a resource");
             resource.total.as_ref().expect("a total").to_string()
@@ -170,10 +175,7 @@ fn an_unknown_queue_has_no_status() {
     let counts = ClusterQueueCounts::count(&index, &engine, "none");
     assert_eq!(counts, ClusterQueueCounts::default());
     let old = ClusterQueueStatus::default();
-    assert_eq!(
-        cluster_queue_status(&index, engine.names(), "none", (&counts, None), &old, AT),
-        None
-    );
+    assert_eq!(inputs(&index, &engine, &counts).cluster_queue("none", None, &old), None);
 }
 
 #[test]

@@ -20,12 +20,12 @@ pub(crate) type EffectiveRequests<'a> = BTreeMap<Cow<'a, str>, Amount>;
 /// Computes the effective requests of one pod.
 pub(crate) fn effective<'a>(
     mut requests: ExactAmounts<'a>,
-    settings: &'a IndexConfig,
+    config: &'a IndexConfig,
 ) -> EffectiveRequests<'a> {
     let excluded =
-        |name: &str| settings.exclude_prefixes.iter().any(|prefix| name.starts_with(prefix));
+        |name: &str| config.exclude_prefixes.iter().any(|prefix| name.starts_with(prefix));
     requests.retain(|name, _| !excluded(name));
-    let counted = transform(&requests, &settings.transformations);
+    let counted = transform(&requests, &config.transformations);
     let counted = counted.into_iter().map(|(name, nanos)| (name, from_nanos(name, nanos).clip()));
     counted.map(|(name, amount)| (Cow::Borrowed(name), amount)).collect()
 }
@@ -91,14 +91,14 @@ mod tests {
         }
     }
 
-    fn counted(settings: &IndexConfig, pairs: &[(&'static str, i128)]) -> Vec<(String, i64)> {
-        let all = effective(requests(pairs), settings);
+    fn counted(config: &IndexConfig, pairs: &[(&'static str, i128)]) -> Vec<(String, i64)> {
+        let all = effective(requests(pairs), config);
         all.into_iter().map(|(name, amount)| (name.into_owned(), amount.0)).collect()
     }
 
     #[test]
     fn excluded_resources_are_removed_before_transformations() {
-        let settings = IndexConfig {
+        let config = IndexConfig {
             exclude_prefixes: vec!["example.com/".into()],
             transformations: vec![one(
                 "example.com/a",
@@ -109,7 +109,7 @@ mod tests {
             ..IndexConfig::default()
         };
         assert_eq!(
-            counted(&settings, &[("example.com/a", 2), ("memory", 1)]),
+            counted(&config, &[("example.com/a", 2), ("memory", 1)]),
             [("memory".into(), 1)]
         );
     }
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn outputs_are_multiplied_by_another_request() {
-        let settings = IndexConfig {
+        let config = IndexConfig {
             transformations: vec![one(
                 "memory-per",
                 InputRetention::Replace,
@@ -145,18 +145,18 @@ mod tests {
             ..IndexConfig::default()
         };
         assert_eq!(
-            counted(&settings, &[("gpu", 4), ("memory-per", 3)]),
+            counted(&config, &[("gpu", 4), ("memory-per", 3)]),
             [("gpu".into(), 4), ("memory".into(), 12)]
         );
-        assert_eq!(counted(&settings, &[("memory-per", 3)]), [("memory".into(), 3)]);
+        assert_eq!(counted(&config, &[("memory-per", 3)]), [("memory".into(), 3)]);
     }
 
     #[test]
     fn effective_requests_are_never_negative() {
-        let settings = IndexConfig {
+        let config = IndexConfig {
             transformations: vec![one("a", InputRetention::Retain, None, &[("b", "-1")])],
             ..IndexConfig::default()
         };
-        assert_eq!(counted(&settings, &[("a", 2), ("b", 3)]), [("a".into(), 2), ("b".into(), 3)]);
+        assert_eq!(counted(&config, &[("a", 2), ("b", 3)]), [("a".into(), 2), ("b".into(), 3)]);
     }
 }

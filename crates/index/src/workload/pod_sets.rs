@@ -75,8 +75,8 @@ impl<'a> CountedPodSets<'a> {
     }
 
     /// Validation message of a Workload that is invalid whatever the capacity.
-    pub(super) fn validation_problem(&self, settings: &IndexConfig) -> Option<String> {
-        if settings.refuse_device_claims
+    pub(super) fn validation_problem(&self, config: &IndexConfig) -> Option<String> {
+        if config.refuse_device_claims
             && self.all.iter().any(|one| one.pod.is_some_and(claims_devices))
         {
             return Some(CLAIMS_DEVICES.to_owned());
@@ -84,7 +84,7 @@ impl<'a> CountedPodSets<'a> {
         let none = PodSpec::default();
         // Pods that a LimitRange of a worker refuses make the clone leave it (docs/reference/dispatch.md §4). A clone that is invalid
         // would stay there.
-        let defaults = |one: &CountedPodSet<'a>| match settings.agent {
+        let defaults = |one: &CountedPodSet<'a>| match config.agent {
             Some(_) => PodDefaults::default(),
             None => one.defaults,
         };
@@ -97,7 +97,7 @@ impl<'a> CountedPodSets<'a> {
         &self,
         names: &mut Names,
         workload: &Workload,
-        settings: &IndexConfig,
+        config: &IndexConfig,
     ) -> Vec<PodSetSpec> {
         let mut specs = Vec::new();
         for one in &self.all {
@@ -109,9 +109,9 @@ impl<'a> CountedPodSets<'a> {
             });
             let node_requests: Vec<_> = node_requests.collect();
             // Without the gate every pod set needs its full count.
-            let min_count = one.pod_set.min_count.filter(|_| settings.partial_admission);
+            let min_count = one.pod_set.min_count.filter(|_| config.partial_admission);
             let topology_request = one.pod_set.topology_request.as_deref();
-            let topology_request = topology_request.filter(|_| settings.topology_aware_scheduling);
+            let topology_request = topology_request.filter(|_| config.topology_aware_scheduling);
             specs.push(PodSetSpec {
                 name: one.pod_set.name.as_str().into(),
                 count: one.count,

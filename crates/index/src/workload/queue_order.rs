@@ -77,14 +77,14 @@ mod tests {
             }))
         };
         let creation = IndexConfig { eviction_timestamp: false, ..IndexConfig::default() };
-        for (settings, reason, status, seconds) in [
+        for (config, reason, status, seconds) in [
             (IndexConfig::default(), "PodsReadyTimeout", "True", 5),
             (IndexConfig::default(), "PodsReadyTimeout", "False", 0),
             (creation.clone(), "PodsReadyTimeout", "True", 0),
             (creation, "AdmissionCheck", "True", 5),
             (IndexConfig::default(), "Preempted", "True", 0),
         ] {
-            let at = queued_at(&settings, &evicted(reason, status));
+            let at = queued_at(&config, &evicted(reason, status));
             assert_eq!(at, Time(NOON + seconds * SECOND), "{reason} {status}");
         }
     }
@@ -100,13 +100,13 @@ mod tests {
         };
         let unsorted = IndexConfig { priority_sorting: false, ..IndexConfig::default() };
         let later = 5 * SECOND + MILLISECOND;
-        for (settings, reason, status, after) in [
+        for (config, reason, status, after) in [
             (&unsorted, "InCohortReclaimWhileBorrowing", "True", later),
             (&unsorted, "InCohortReclaimWhileBorrowing", "False", 0),
             (&unsorted, "InCohortReclamation", "True", 0),
             (&IndexConfig::default(), "InCohortReclaimWhileBorrowing", "True", 0),
         ] {
-            let at = queued_at(settings, &preempted(reason, status));
+            let at = queued_at(config, &preempted(reason, status));
             assert_eq!(at, Time(NOON + after), "{reason} {status}");
         }
     }

@@ -44,9 +44,9 @@ struct IndexFixture {
 }
 
 impl IndexFixture {
-    fn new(settings: IndexConfig) -> Self {
+    fn new(config: IndexConfig) -> Self {
         let mut fixture =
-            Self { index: Index::new(settings), engine: Engine::new(Default::default()) };
+            Self { index: Index::new(config), engine: Engine::new(Default::default()) };
         let (index, names) = (&mut fixture.index, fixture.engine.names_mut());
         let queue: v1beta2::ClusterQueue = from(json!({"spec": {
             "namespaceSelector": {},
@@ -149,8 +149,8 @@ fn a_parent_is_neither_queued_nor_charged_beside_its_variants() {
     let mut pending = asking(json!({"cpu": "2"}));
     json_merge(&mut pending, label);
     let concurrent = IndexConfig { concurrent_admission: true, ..IndexConfig::default() };
-    for (settings, counts) in [(concurrent, false), (IndexConfig::default(), true)] {
-        let mut fixture = IndexFixture::new(settings);
+    for (config, counts) in [(concurrent, false), (IndexConfig::default(), true)] {
+        let mut fixture = IndexFixture::new(config);
         let events = fixture.enter(&from(pending.clone()));
         assert_eq!(spec(&events).eligibility == QueueEligibility::Eligible, counts);
         fixture.enter(&with(pending.clone(), reserved.clone()));

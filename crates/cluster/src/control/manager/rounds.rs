@@ -21,9 +21,7 @@ impl ManagerControl {
         let environment = JobEnvironment {
             flavors: AssignedFlavors::Own(queues.flavors()),
             priority: &|source| configuration.priority(source),
-            managed: &|key, job, has_ancestor| {
-                selection.selects(key, (job, has_ancestor), configuration)
-            },
+            managed: &|key, job, ancestor| selection.selects(key, job, ancestor, configuration),
         };
         core.evaluate_jobs(&environment)
     }

@@ -7,7 +7,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use crds::v1beta2::{ClusterQueue, LocalQueue};
 use index::{
-    queue_status::{self, ClusterQueueCounts},
+    queue_status::{ClusterQueueCounts, QueueStatusInputs},
     status::StatusStamp,
 };
 use jiff::Timestamp;
@@ -114,16 +114,8 @@ impl StatusPass<'_> {
     ) {
         let object = queue.tracked.object().clone();
         let (before, at) = (&object.status, self.at(object.metadata.generation));
-        let (index, names) = (self.scheduler.index(), self.scheduler.names());
         let share = self.scheduler.queue_share(self.name);
-        let status = queue_status::cluster_queue_status(
-            index,
-            names,
-            self.name,
-            (counts, share),
-            before,
-            at,
-        );
+        let status = self.inputs(counts, at).cluster_queue(self.name, share, before);
         let Some(mut status) = status else { return };
         if let Some(quota) = self.quota {
             quota.set_condition(&mut status.conditions, at);
@@ -142,15 +134,23 @@ impl StatusPass<'_> {
     ) {
         let object = queue.tracked.object().clone();
         let (before, at) = (&object.status, self.at(object.metadata.generation));
-        let (index, names) = (self.scheduler.index(), self.scheduler.names());
-        let place = (key.namespace.as_deref().unwrap_or_default(), &*key.name);
-        let counts = (counts, self.scheduler.usage_record(key));
-        let status = queue_status::local_queue_status(index, names, place, counts, before, at);
+        let namespace = key.namespace.as_deref().unwrap_or_default();
+        let usage = self.scheduler.usage_record(key);
+        let status = self.inputs(counts, at).local_queue(namespace, &key.name, usage, before);
         let Some(status) = status else { return };
         let intent = self.intent(queue, key, Subject::LocalQueue, Purpose::LocalQueueStatus);
         self.write(queue, intent, |ctx, intent| {
             ctx.outbox.submit_status::<LocalQueue, _>(intent, before, &status)
         });
+    }
+
+    fn inputs<'c>(
+        &'c self,
+        counts: &'c ClusterQueueCounts,
+        at: StatusStamp,
+    ) -> QueueStatusInputs<'c> {
+        let (index, names) = (self.scheduler.index(), self.scheduler.names());
+        QueueStatusInputs { index, names, counts, at }
     }
 
     /// Submits a write if the queue may be written, else waits.

@@ -153,10 +153,11 @@ impl Workloads {
         }
     }
 
-    /// Finishes a Workload without its owner, and lets it go then (docs/reference/kueue.md §2.5 row 1). Without the gate
-    /// FinishOrphanedWorkloads only those that are being deleted.
-    pub(crate) fn finish_orphan(&mut self, key: &Key, gate: bool, ctx: &mut Context) {
-        let orphan = self.records.get_mut(key).filter(|one| is_orphan(one.object(), gate));
+    /// Finishes a Workload without its owner, and lets it go then (docs/reference/kueue.md §2.5 row 1). Without
+    /// `finishes_orphans` (gate FinishOrphanedWorkloads) only one that is being deleted.
+    pub(crate) fn finish_orphan(&mut self, key: &Key, finishes_orphans: bool, ctx: &mut Context) {
+        let record = self.records.get_mut(key);
+        let orphan = record.filter(|one| is_orphan(one.object(), finishes_orphans));
         let Some(record) = orphan else {
             return;
         };
@@ -324,7 +325,7 @@ impl Workloads {
 }
 
 /// Whether a Workload had an owner that is gone, or is deleted and never had one.
-fn is_orphan(workload: &Workload, gate: bool) -> bool {
+fn is_orphan(workload: &Workload, finishes_orphans: bool) -> bool {
     let metadata = &workload.metadata;
     let labels = metadata.labels.as_ref();
     let annotations = metadata.annotations.as_ref();
@@ -333,7 +334,7 @@ fn is_orphan(workload: &Workload, gate: bool) -> bool {
     let names_owner = annotations.is_some_and(|all| all.contains_key(JOB_OWNER_NAME));
     metadata.owner_references.as_ref().is_none_or(Vec::is_empty)
         && !names_owner
-        && (gate && had_owner || metadata.deletion_timestamp.is_some())
+        && (finishes_orphans && had_owner || metadata.deletion_timestamp.is_some())
 }
 
 fn target(key: &Key) -> Target {
