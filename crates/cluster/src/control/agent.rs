@@ -268,14 +268,14 @@ impl AgentControl {
     fn provisioning_requests(&mut self, change: Change<ProvisioningRequest>) {
         let listed = change.is_list().then(|| ProvisioningRequest::kind(&()));
         let Core { ctx, workloads, .. } = &mut self.core;
-        self.provisioning.observe_requests(change, (workloads, ctx));
+        self.provisioning.observe_requests(change, workloads, ctx);
         self.listed(listed.as_deref());
     }
 
     fn pod_templates(&mut self, change: Change<EntryTemplate>) {
         let listed = change.is_list().then(|| EntryTemplate::kind(&()));
         let Core { ctx, workloads, .. } = &mut self.core;
-        self.provisioning.observe_templates(change, (workloads, ctx));
+        self.provisioning.observe_templates(change, workloads, ctx);
         self.listed(listed.as_deref());
     }
 
@@ -516,7 +516,7 @@ impl AgentControl {
         let Some(clone) = self.core.workloads.get(key).map(|one| Arc::clone(one.object())) else {
             return;
         };
-        let inputs = self.queues.add_to(inputs, (key, &clone), &self.core.scheduler);
+        let inputs = self.queues.add_to(inputs, key, &clone, &self.core.scheduler);
         let required_checks = self.provisioning.add_to(inputs.required_checks, &clone);
         let inputs = StatusInputs { required_checks, ..inputs };
         // The end of its job releases the quota of a clone. In a race there is no job before the admission.

@@ -60,18 +60,20 @@ impl AgentProvisioning {
     pub(super) fn observe_requests(
         &mut self,
         change: Change<ProvisioningRequest>,
-        inputs: (&Workloads, &mut Context),
+        workloads: &Workloads,
+        ctx: &mut Context,
     ) {
-        self.observe(|machine| machine.observe_requests(change, inputs));
+        self.observe(|machine| machine.observe_requests(change, workloads, ctx));
     }
 
     /// Records a change of templates.
     pub(super) fn observe_templates(
         &mut self,
         change: Change<EntryTemplate>,
-        inputs: (&Workloads, &mut Context),
+        workloads: &Workloads,
+        ctx: &mut Context,
     ) {
-        self.observe(|machine| machine.observe_templates(change, inputs));
+        self.observe(|machine| machine.observe_templates(change, workloads, ctx));
     }
 
     /// Records a change, and logs whether requests can still be made.

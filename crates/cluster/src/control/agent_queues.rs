@@ -97,7 +97,8 @@ impl AgentQueues {
     pub(super) fn add_to(
         &self,
         inputs: StatusInputs,
-        (key, clone): (&Key, &Workload),
+        key: &Key,
+        clone: &Workload,
         scheduler: &Scheduler,
     ) -> StatusInputs {
         let Some(queues) = &self.queues else {

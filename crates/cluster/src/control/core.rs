@@ -275,7 +275,7 @@ impl Core {
             self.nested_too_deep.remove(key);
             return FoundAncestry::top();
         };
-        match self.jobs.ancestry((key, job), self.ctx.now) {
+        match self.jobs.ancestry(key, job, self.ctx.now) {
             Ok(found) => found,
             // Without an ancestor the job is managed by its own queue name.
             Err(error) => {
@@ -300,7 +300,7 @@ impl Core {
             let mut rebuilding = false;
             let members = self.jobs.members_of(group).filter(|key| {
                 let Some((key, job)) = self.jobs.get(key) else { return false };
-                let found = self.jobs.ancestry((key, job), self.ctx.now);
+                let found = self.jobs.ancestry(key, job, self.ctx.now);
                 let child = found.is_ok_and(|found| matches!(found.ancestry, Ancestry::ChildOf(_)));
                 rebuilding |= is_rebuilding(job.metadata());
                 (!child || is_deleting(job.metadata()))

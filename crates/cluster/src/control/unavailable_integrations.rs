@@ -53,7 +53,7 @@ impl UnavailableIntegrations {
             return;
         }
         match after {
-            Some(reason) => self.begin(kind, (reason, reported), ctx),
+            Some(reason) => self.begin(kind, reason, reported, ctx),
             None => self.end(kind, ctx),
         }
         let series = |reason, unavailable| Measurement::IntegrationUnavailable {
@@ -68,7 +68,8 @@ impl UnavailableIntegrations {
     fn begin(
         &mut self,
         kind: &Kind,
-        (reason, reported): (Unavailable, Option<Unavailable>),
+        reason: Unavailable,
+        reported: Option<Unavailable>,
         ctx: &mut Context,
     ) {
         let one = UnavailableIntegration { reason, since: ctx.now, reported };

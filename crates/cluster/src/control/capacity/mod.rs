@@ -285,7 +285,7 @@ impl LocalCapacity {
         self.touched.extend(ctx.agenda.pending_workloads().iter().cloned());
         // Nodes first: the fleet counts unbound pods on top of their report.
         if ctx.agenda.take_capacity() {
-            self.refresh_nodes((inputs.scheduler, inputs.fleet), ctx);
+            self.refresh_nodes(inputs.scheduler, inputs.fleet, ctx);
         }
         for key in std::mem::take(&mut self.touched) {
             self.refresh_unbound(&key, inputs);
@@ -357,11 +357,7 @@ impl LocalCapacity {
         }
     }
 
-    fn refresh_nodes(
-        &mut self,
-        (scheduler, fleet): (&mut Scheduler, &mut Fleet),
-        ctx: &mut Context,
-    ) {
+    fn refresh_nodes(&mut self, scheduler: &mut Scheduler, fleet: &mut Fleet, ctx: &mut Context) {
         let groups = self.autoscalers.groups(self.nodes.existing(), scheduler.names_mut(), ctx.now);
         let scales_otherwise = groups != self.new_nodes;
         self.new_nodes = groups;
@@ -452,7 +448,8 @@ impl LocalCapacity {
     fn free_classes(
         &self,
         keys: &[String],
-        (workloads, fleet): (&Workloads, &Fleet),
+        workloads: &Workloads,
+        fleet: &Fleet,
     ) -> RemainingNodes {
         // Pending clones count as well: up to `asOf` the manager does not count a clone as in
         // flight (docs/reference/dispatch.md §2).
@@ -476,7 +473,7 @@ impl LocalCapacity {
     }
 
     fn status(&mut self, keys: &[String], inputs: &mut ReportInputs<'_>) -> ClusterCapacityStatus {
-        let left = self.free_classes(keys, (inputs.workloads, inputs.fleet));
+        let left = self.free_classes(keys, inputs.workloads, inputs.fleet);
         let records = inputs.workloads.iter().map(|(_, record)| record);
         // The newest Workload may be deleted, and what an earlier report has counted must not count twice.
         let reported = self.report.as_ref().and_then(|one| one.object().status.as_of.parse().ok());

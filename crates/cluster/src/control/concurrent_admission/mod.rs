@@ -77,7 +77,7 @@ impl ConcurrentAdmission {
         }
         let decision = self.decide(key, &workload, core);
         for step in decision.steps {
-            steps::take((key, &workload), step, core);
+            steps::take(key, &workload, step, core);
         }
         if let Some(at) = decision.again_at {
             core.ctx.agenda.at(at, Reevaluation::Workload(key.clone()));

@@ -19,7 +19,7 @@ use crate::control::{
 };
 
 /// Takes one step. What cannot be written now is decided again when it can.
-pub(super) fn take((key, parent): (&Key, &Workload), step: VariantStep, core: &mut Core) {
+pub(super) fn take(key: &Key, parent: &Workload, step: VariantStep, core: &mut Core) {
     let variant_key = |name: &str| Key { namespace: key.namespace.clone(), name: name.into() };
     let own = |name: &str, reason: &str, note: String, core: &Core| {
         let record = core.workloads.get(&variant_key(name))?;

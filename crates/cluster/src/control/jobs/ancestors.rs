@@ -170,7 +170,8 @@ impl KnownOwners<'_> {
     /// What is known of the owner of a job, or of an owner of that.
     fn find(
         &self,
-        (key, job): (&JobKey, &JobObject),
+        key: &JobKey,
+        job: &JobObject,
         owner: &OwnerReference,
         reads: &mut OwnerReads,
     ) -> KnownOwner<'_> {
@@ -218,15 +219,17 @@ impl KnownOwners<'_> {
 
 /// The topmost managed ancestor of a job that has a controller.
 pub(super) fn ancestry(
-    job: (&JobKey, &JobObject),
+    key: &JobKey,
+    job: &JobObject,
     known: &KnownOwners<'_>,
 ) -> Result<FoundAncestry, AncestorError> {
     let mut reads = OwnerReads::default();
-    search(job, known, &mut reads).map(|ancestry| FoundAncestry { ancestry, reads })
+    search(key, job, known, &mut reads).map(|ancestry| FoundAncestry { ancestry, reads })
 }
 
 fn search(
-    (key, job): (&JobKey, &JobObject),
+    key: &JobKey,
+    job: &JobObject,
     known: &KnownOwners<'_>,
     reads: &mut OwnerReads,
 ) -> Result<Ancestry, AncestorError> {
@@ -245,7 +248,7 @@ fn search(
             AncestorStep::Top(top) => return Ok(below(top)),
             AncestorStep::Read(owner) => owner,
         };
-        match known.find((key, job), &owner, reads) {
+        match known.find(key, job, &owner, reads) {
             KnownOwner::Exists(metadata) => step = search.owner_read(owner, metadata)?,
             KnownOwner::Unread => return Ok(Ancestry::Unread),
             KnownOwner::Unknown => return Ok(below(search.end())),

@@ -27,7 +27,8 @@ impl Jobs {
     /// is none, also if another managed job controls it, as a driver does its executors: only its own Workload starts it.
     pub(crate) fn ancestry(
         &self,
-        (key, job): (&JobKey, &Arc<JobObject>),
+        key: &JobKey,
+        job: &Arc<JobObject>,
         now: Timestamp,
     ) -> Result<FoundAncestry, AncestorError> {
         let is_held = job.as_pod().is_some_and(Pod::has_suspending_parent);
@@ -36,7 +37,7 @@ impl Jobs {
         }
         let Self { jobs, owners, unobserved_owners: unobserved, kinds, config, .. } = self;
         let known = KnownOwners { jobs, owners, unobserved, kinds, config, now };
-        ancestors::ancestry((key, job), &known)
+        ancestors::ancestry(key, job, &known)
     }
 
     /// Reads what the search for the ancestor of a job needs, now and later. The job is evaluated after the answer.
@@ -45,7 +46,7 @@ impl Jobs {
         let kind =
             now.as_ref().and_then(|owner| Some((owner, self.config.managed.owner_kind(owner)?)));
         if let Some((owner, kind)) = kind {
-            self.unobserved_owners.read((job, owner), &kind, ctx);
+            self.unobserved_owners.read(job, owner, &kind, ctx);
         }
         if let Some(later) = later {
             ctx.agenda.at(*later, Reevaluation::Job(job.clone()));
@@ -124,10 +125,8 @@ impl Jobs {
         let Some((key, job)) = self.get(key) else { return OwnWorkloads::None };
         let named = self.named_workload(key, job);
         let how = (named.as_ref(), self.config.gates);
-        own_workloads::own_workloads(
-            (key, &**job),
-            self.owners.workloads_of((key, job), how, workloads),
-        )
+        let all = self.owners.workloads_of((key, job), how, workloads);
+        own_workloads::own_workloads(key, job, all)
     }
 
     fn follow_ancestor(

@@ -45,7 +45,8 @@ impl GroupEvaluation<'_> {
     /// Decides about the group. Returns what it means for its Workload.
     pub(super) fn run(
         &self,
-        (refused, held): (&mut Refusals<Key>, &mut Refusals<JobKey>),
+        refused: &mut Refusals<Key>,
+        held: &mut Refusals<JobKey>,
         ctx: &mut Context,
     ) -> Vec<(Key, WorkloadEffect)> {
         let members = self.members();
@@ -54,11 +55,11 @@ impl GroupEvaluation<'_> {
         self.wait(&pods, ctx);
         let mut steps = self.steps(&pods, &busy, ctx);
         if steps.is_empty() {
-            steps = self.expire((&members, &pods), &busy, ctx);
+            steps = self.expire(&members, &pods, &busy, ctx);
         }
         refused.report_once(self.group, &mut steps, ctx.now);
         self.report_held_once(held, &mut steps, ctx.now);
-        self.take(steps, (&members, &pods), ctx)
+        self.take(steps, &members, &pods, ctx)
     }
 
     /// Removes what was reported already about members that keep their gates.
@@ -132,7 +133,8 @@ impl GroupEvaluation<'_> {
     /// stands in for it. Returns the steps about those.
     fn expire(
         &self,
-        (members, pods): (&[GroupMember<'_>], &[&Pod]),
+        members: &[GroupMember<'_>],
+        pods: &[&Pod],
         busy: &HashSet<&str>,
         ctx: &mut Context,
     ) -> Vec<ReconcileStep<JobObject>> {
@@ -164,7 +166,8 @@ impl GroupEvaluation<'_> {
     fn take(
         &self,
         steps: Vec<ReconcileStep<JobObject>>,
-        (members, pods): (&[GroupMember<'_>], &[&Pod]),
+        members: &[GroupMember<'_>],
+        pods: &[&Pod],
         ctx: &mut Context,
     ) -> Vec<(Key, WorkloadEffect)> {
         let gates = self.config.gates;

@@ -68,8 +68,8 @@ impl JobEvaluation<'_> {
         if self.job.is_skipped() || is_over || !self.config.gates.finish_orphans {
             return Vec::new();
         }
-        let of_job = (self.key, self.job);
-        let former = self.owners.of_former_job(of_job, self.prebuilt, self.inputs.workloads);
+        let workloads = self.inputs.workloads;
+        let former = self.owners.of_former_job(self.key, self.job, self.prebuilt, workloads);
         former.into_iter().map(|workload| WorkloadStep::Delete.of(workload)).collect()
     }
 

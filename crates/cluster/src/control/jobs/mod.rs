@@ -403,7 +403,7 @@ impl Jobs {
         };
         let waiter = Reevaluation::Job(key.clone());
         let job = Arc::clone(tracked.object());
-        let mut effects = self.owners.let_former_go((key, &job), inputs.workloads);
+        let mut effects = self.owners.let_former_go(key, &job, inputs.workloads);
         if !ctx.free_or_wait(&Target::job(key), &tracked.stamp(), &waiter) || !managed {
             return effects;
         }
@@ -454,8 +454,11 @@ impl Jobs {
         if managed.is_empty() && (self.groups.contains(group) || is_unseen) {
             return Vec::new();
         }
-        GroupEvaluation { config: &self.config, jobs: &self.jobs, group, managed, inputs }
-            .run((&mut self.refused_groups, &mut self.held_members), ctx)
+        GroupEvaluation { config: &self.config, jobs: &self.jobs, group, managed, inputs }.run(
+            &mut self.refused_groups,
+            &mut self.held_members,
+            ctx,
+        )
     }
 
     /// The job that controls another one.
@@ -564,7 +567,7 @@ impl Jobs {
             .cloned()
             .unwrap_or_else(|| key.in_namespace(&workload_name_for(job, self.config.gates)));
         let has_another = self.owners.owns_any(key) || workloads.get(&workload).is_some();
-        if self.orphans.track(key, job, (&workload, has_another)) {
+        if self.orphans.track(key, job, &workload, has_another) {
             ctx.agenda.now(Reevaluation::Workload(workload));
         }
     }

@@ -65,7 +65,8 @@ impl Orphans {
         &mut self,
         key: &JobKey,
         job: &JobObject,
-        (workload, has_another): (&Key, bool),
+        workload: &Key,
+        has_another: bool,
     ) -> bool {
         // The dispatch of another Workload, or of a new one with this name, updates the status of the job.
         let runs = job.is_managed_elsewhere() && job.is_active() && job.finished().is_none();

@@ -27,7 +27,8 @@ pub(super) enum OwnWorkloads {
 
 /// What a job has of these Workloads, of which some may be those of others.
 pub(super) fn own_workloads<'w>(
-    (key, job): (&JobKey, &JobObject),
+    key: &JobKey,
+    job: &JobObject,
     all: impl IntoIterator<Item = &'w Workload>,
 ) -> OwnWorkloads {
     // One that the job only names is that of its owner: the job was made with the owner's labels.

@@ -135,7 +135,8 @@ impl Owners {
     /// not seen again once the next job is there. A Workload that is not deleted may be that of a job that the watch does not show yet.
     pub(super) fn let_former_go(
         &self,
-        (key, job): (&JobKey, &JobObject),
+        key: &JobKey,
+        job: &JobObject,
         workloads: &Workloads,
     ) -> Vec<(Key, WorkloadEffect)> {
         let is_former = |workload: &Workload| {
@@ -154,7 +155,8 @@ impl Owners {
     /// and meanwhile they hold quota.
     pub(super) fn of_former_job<'a>(
         &self,
-        (key, job): (&JobKey, &JobObject),
+        key: &JobKey,
+        job: &JobObject,
         prebuilt: Option<&Key>,
         workloads: &'a Workloads,
     ) -> Vec<&'a Workload> {

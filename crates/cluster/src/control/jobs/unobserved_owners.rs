@@ -67,7 +67,8 @@ impl UnobservedOwners {
     /// Reads an owner of a job, unless it is being read. The job is evaluated after the answer.
     pub(super) fn read(
         &self,
-        (job, owner): (&JobKey, &OwnerReference),
+        job: &JobKey,
+        owner: &OwnerReference,
         kind: &OwnerKind,
         ctx: &mut Context,
     ) {

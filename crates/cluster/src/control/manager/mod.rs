@@ -347,14 +347,14 @@ impl ManagerControl {
     fn provisioning_requests(&mut self, change: Change<ProvisioningRequest>) {
         let listed = change.is_list().then_some("ProvisioningRequest");
         let Core { workloads, ctx, .. } = &mut self.core;
-        self.provisioning.observe_requests(change, (workloads, ctx));
+        self.provisioning.observe_requests(change, workloads, ctx);
         self.listed(listed);
     }
 
     fn pod_templates(&mut self, change: Change<EntryTemplate>) {
         let listed = change.is_list().then_some("PodTemplate");
         let Core { workloads, ctx, .. } = &mut self.core;
-        self.provisioning.observe_templates(change, (workloads, ctx));
+        self.provisioning.observe_templates(change, workloads, ctx);
         self.listed(listed);
     }
 
@@ -457,7 +457,7 @@ impl ManagerControl {
 
     fn provisioning_config(&mut self, key: &Key, object: Option<Arc<ProvisioningRequestConfig>>) {
         let Core { workloads, ctx, .. } = &mut self.core;
-        self.provisioning.observe_config(&key.name, object, (workloads, &mut ctx.agenda));
+        self.provisioning.observe_config(&key.name, object, workloads, &mut ctx.agenda);
     }
 
     fn job(&mut self, kind: &Kind, change: Change<JobObject>) {

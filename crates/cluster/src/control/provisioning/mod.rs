@@ -101,7 +101,8 @@ impl Provisioning {
         &mut self,
         name: &str,
         object: Option<Arc<ProvisioningRequestConfig>>,
-        (workloads, agenda): (&Workloads, &mut Agenda),
+        workloads: &Workloads,
+        agenda: &mut Agenda,
     ) {
         self.checks.observe_config(name, object);
         self.evaluate_all(workloads, agenda);
@@ -111,7 +112,8 @@ impl Provisioning {
     pub(crate) fn observe_requests(
         &mut self,
         change: Change<ProvisioningRequest>,
-        (workloads, ctx): (&Workloads, &mut Context),
+        workloads: &Workloads,
+        ctx: &mut Context,
     ) {
         if self.checks.requests_observable(obstacle(&change, REQUESTS)) {
             self.evaluate_all(workloads, &mut ctx.agenda);
@@ -125,7 +127,8 @@ impl Provisioning {
     pub(crate) fn observe_templates(
         &mut self,
         change: Change<EntryTemplate>,
-        (workloads, ctx): (&Workloads, &mut Context),
+        workloads: &Workloads,
+        ctx: &mut Context,
     ) {
         if self.checks.templates_observable(obstacle(&change, TEMPLATES)) {
             self.evaluate_all(workloads, &mut ctx.agenda);

@@ -59,7 +59,7 @@ impl SchedulingCycles<'_> {
             workloads,
             not_before: after(ctx.now, self.explain_after),
         }
-        .preemptions((pass.workload, pass.queue), &pass.targets);
+        .preemptions(pass.workload, pass.queue, &pass.targets);
         let any = !evictions.is_empty();
         for (target, eviction) in evictions {
             workloads.evict(target, eviction, ctx);

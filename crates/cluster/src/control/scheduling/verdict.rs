@@ -113,7 +113,7 @@ impl VerdictInputs<'_> {
         // §4.8).
         let preempts = entry.outcome == CycleOutcome::Preempting;
         if preempts {
-            evictions.extend(self.preemptions((entry.workload, entry.queue), &entry.targets));
+            evictions.extend(self.preemptions(entry.workload, entry.queue, &entry.targets));
         }
         evictions
     }
@@ -121,14 +121,15 @@ impl VerdictInputs<'_> {
     /// Evictions of targets in favour of a Workload of this ClusterQueue. Those that are leaving are left out.
     pub(super) fn preemptions(
         &self,
-        preemptor: (WorkloadId, QueueId),
+        preemptor: WorkloadId,
+        queue: QueueId,
         targets: &[PreemptionTarget],
     ) -> Vec<(WorkloadId, EvictionRequest)> {
         let staying = targets.iter().filter(|one| !self.is_leaving(one.workload));
         let eviction = |target: &PreemptionTarget| {
-            let message = self.preemption_message(preemptor, target);
+            let message = self.preemption_message(preemptor, queue, target);
             let request = EvictionRequest {
-                preemption: self.preemption(preemptor, target).map(Box::new),
+                preemption: self.preemption(preemptor, queue, target).map(Box::new),
                 ..EvictionRequest::new(reasons::PREEMPTED, message)
             };
             (target.workload, request)
@@ -149,7 +150,8 @@ impl VerdictInputs<'_> {
 
     fn preemption_message(
         &self,
-        (preemptor, queue): (WorkloadId, QueueId),
+        preemptor: WorkloadId,
+        queue: QueueId,
         target: &PreemptionTarget,
     ) -> String {
         let reserved = self.engine.admission_spec(target.workload);
@@ -161,7 +163,8 @@ impl VerdictInputs<'_> {
 
     fn preemption(
         &self,
-        (preemptor, queue): (WorkloadId, QueueId),
+        preemptor: WorkloadId,
+        queue: QueueId,
         target: &PreemptionTarget,
     ) -> Option<Preemption> {
         let record = |id| self.workloads.by_id(id).map(|(_, record)| record.object());
