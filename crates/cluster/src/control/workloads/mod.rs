@@ -178,7 +178,7 @@ impl Workloads {
 
     /// The clock jumped.
     pub(crate) fn clock_jumped(&mut self, by: SignedDuration) {
-        // Deadlines follow from times of objects.
+        // Deadlines follow from times of objects, or are set again when all Workloads are evaluated after the jump.
         let Self { records, by_id: _, deadlines: _ } = self;
         records.for_each_mut(|_, record| record.clock_jumped(by));
     }
