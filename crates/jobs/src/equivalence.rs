@@ -1,7 +1,8 @@
 //! Equivalence of a job and its Workload (docs/reference/kueue.md §7.4).
 //!
-//! Compared are the owner, the maximum execution time, and per pod set the counts, tolerations and containers. Node
-//! selectors, labels, volumes and priority are not compared.
+//! Compared are the owner, the maximum execution time, and per pod set the counts, tolerations, containers, and what else decides
+//! about its quota: resources of the pod, ResourceClaims and the runtime class. Its overhead is not, which admission adds to pods by
+//! the runtime class. Node selectors, labels, volumes and priority are not compared.
 
 use crds::{
     pod::{Container, PodSpec, PodTemplate, SharedResources},
@@ -9,6 +10,7 @@ use crds::{
     v1beta2::{PodSet, Workload},
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use serde_json::Value;
 
 use crate::{
     GenericJob, JobGates, construct_workload::max_exec_time, integrations::controller,
@@ -225,6 +227,9 @@ fn same_specs(left: &PodTemplate, right: &PodTemplate, tolerations: bool) -> boo
     let left = left.spec.as_deref().unwrap_or(&none);
     let right = right.spec.as_deref().unwrap_or(&none);
     (!tolerations || left.tolerations == right.tolerations)
+        && same_resources(left.resources.as_ref(), right.resources.as_ref())
+        && resource_claims(left) == resource_claims(right)
+        && left.runtime_class_name == right.runtime_class_name
         && same_containers(&left.init_containers, &right.init_containers)
         && same_containers(&left.containers, &right.containers)
 }
@@ -234,20 +239,29 @@ fn same_containers(left: &[Container], right: &[Container]) -> bool {
         && left.iter().zip(right).all(|(left, right)| same_container(left, right))
 }
 
+/// The ResourceClaims that the pods share among their containers.
+fn resource_claims(spec: &PodSpec) -> &[Value] {
+    spec.rest.get("resourceClaims").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+}
+
 /// Absent resources equal empty resources.
-fn same_container(left: &Container, right: &Container) -> bool {
+fn same_resources(left: Option<&SharedResources>, right: Option<&SharedResources>) -> bool {
     let none = SharedResources::default();
+    left.unwrap_or(&none) == right.unwrap_or(&none)
+}
+
+fn same_container(left: &Container, right: &Container) -> bool {
     let Container { name, resources, restart_policy, volume_mounts, rest } = left;
     *name == right.name
         && *restart_policy == right.restart_policy
         && *volume_mounts == right.volume_mounts
         && same_container_fields(rest, &right.rest)
-        && resources.as_ref().unwrap_or(&none) == right.resources.as_ref().unwrap_or(&none)
+        && same_resources(resources.as_ref(), right.resources.as_ref())
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
     use crate::{
@@ -283,13 +297,19 @@ mod tests {
     }
 
     #[test]
-    fn counts_tolerations_and_containers_are_compared() {
+    fn what_decides_about_quota_is_compared() {
         let table = [
             ("/spec/parallelism", json!(4), false),
             ("/spec/template/spec/containers/0/image", json!("j"), false),
             ("/spec/template/spec/tolerations", json!([]), false),
             ("/metadata/uid", json!("u-2"), false),
             ("/metadata/name", json!("other"), false),
+            ("/spec/template/spec/resources", json!({ "requests": { "cpu": "100" } }), false),
+            ("/spec/template/spec/resources", json!({}), true),
+            ("/spec/template/spec/resourceClaims", json!([{ "name": "gpu" }]), false),
+            ("/spec/template/spec/resourceClaims", json!([]), true),
+            ("/spec/template/spec/runtimeClassName", json!("kata"), false),
+            ("/spec/template/spec/overhead", json!({ "cpu": "1" }), true),
             ("/spec/template/spec/nodeSelector", json!({ "a": "b" }), true),
             ("/spec/template/spec/containers/0/resources", json!({}), true),
             ("/spec/template/metadata", json!({ "labels": { "a": "b" } }), true),
