@@ -56,9 +56,7 @@ pub fn default<J: GenericJob>(job: &J, facts: DefaultingFacts, gates: JobGates) 
     if queue_name != job.queue_name() {
         labels.push((QUEUE_NAME, queue_name));
     }
-    let names_class = job.label(PRIORITY_CLASS).is_some_and(|class| !class.is_empty());
-    let gets_default = facts.default_priority_class && !facts.owner_managed;
-    if gates.default_priority_class && gets_default && !names_class {
+    if facts.namespace_managed && may_get_class(job, facts, gates) {
         labels.push((PRIORITY_CLASS, DEFAULT_WORKLOAD_PRIORITY_CLASS));
     }
     let mut steps = set_labels(job, &labels);
@@ -79,9 +77,21 @@ pub fn default<J: GenericJob>(job: &J, facts: DefaultingFacts, gates: JobGates) 
     steps
 }
 
+/// Whether the job gets the default WorkloadPriorityClass, provided that its namespace is managed.
+pub(crate) fn may_get_class<J: GenericJob>(
+    job: &J,
+    facts: DefaultingFacts,
+    gates: JobGates,
+) -> bool {
+    let names_class = job.label(PRIORITY_CLASS).is_some_and(|class| !class.is_empty());
+    let has_default = gates.default_priority_class && facts.default_priority_class;
+    has_default && !facts.owner_managed && !names_class
+}
+
 /// Whether the defaults depend on the labels of the namespace, which may cost a request.
-pub fn needs_namespace<J: GenericJob>(job: &J, facts: DefaultingFacts) -> bool {
-    job.queue_name().is_empty() && (facts.default_local_queue || facts.manage_without_queue_name)
+pub fn needs_namespace<J: GenericJob>(job: &J, facts: DefaultingFacts, gates: JobGates) -> bool {
+    let by_queue = facts.default_local_queue || facts.manage_without_queue_name;
+    (job.queue_name().is_empty() && by_queue) || may_get_class(job, facts, gates)
 }
 
 /// Whether the defaults depend on `ancestor_managed`, which costs requests. All other facts must be set.
@@ -189,6 +199,16 @@ mod tests {
         assert_eq!(labels(&job("", false), below), 2, "only the nearest owner counts");
     }
 
+    #[test]
+    fn a_namespace_outside_the_selector_gets_no_default_class() {
+        let class = DefaultingFacts { default_priority_class: true, ..DefaultingFacts::default() };
+        let managed = DefaultingFacts { namespace_managed: true, ..class };
+        for queue in ["", "q"] {
+            let job = job(queue, false);
+            assert_eq!((labels(&job, managed), labels(&job, class)), (1, 0), "{queue}");
+        }
+    }
+
     /// The queue that a Job and a pod get, and whether they are held.
     fn queued(facts: DefaultingFacts) -> [(bool, bool); 2] {
         let pod = json!({"metadata": {}, "spec": {"containers": []}});
@@ -224,11 +244,16 @@ mod tests {
     fn only_facts_that_change_the_defaults_are_needed() {
         let none = DefaultingFacts { namespace_managed: true, ..DefaultingFacts::default() };
         let queue = DefaultingFacts { default_local_queue: true, ..none };
+        let class = DefaultingFacts { default_priority_class: true, ..none };
+        let owned = DefaultingFacts { owner_managed: true, ..class };
+        let gates = JobGates::default();
         let all = DefaultingFacts { manage_without_queue_name: true, ..none };
         let other = DefaultingFacts { namespace_managed: false, ..all };
         for (job, facts, namespace, ancestors) in [
             (job("", false), none, false, false),
             (job("q", false), none, false, true),
+            (job("q", false), class, true, true),
+            (job("q", false), owned, false, true),
             (job("q", false), all, false, true),
             (job("q", true), all, false, false),
             (job("", false), queue, true, true),
@@ -236,8 +261,10 @@ mod tests {
             (job("", true), all, true, false),
             (job("", false), other, true, false),
         ] {
-            let asked = (needs_namespace(&job, facts), needs_ancestors(&job, facts));
+            let asked = (needs_namespace(&job, facts, gates), needs_ancestors(&job, facts));
             assert_eq!(asked, (namespace, ancestors), "{job:?} {facts:?}");
         }
+        let off = JobGates { default_priority_class: false, ..gates };
+        assert!(!needs_namespace(&job("q", false), class, off));
     }
 }

@@ -133,9 +133,9 @@ impl JobObject {
 
     /// Whether the defaults depend on the labels of the namespace, which may cost a request.
     #[must_use]
-    pub fn needs_namespace(&self, facts: DefaultingFacts) -> bool {
+    pub fn needs_namespace(&self, facts: DefaultingFacts, gates: JobGates) -> bool {
         // The namespace decides about a pod also if it names a queue (docs/reference/kueue.md §5.4).
-        self.as_pod().is_some() || defaulting::needs_namespace(self, facts)
+        self.as_pod().is_some() || defaulting::needs_namespace(self, facts, gates)
     }
 
     /// Whether the defaults depend on `ancestor_managed`, which costs requests. All other facts must be set.

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::{Pod, role_hash::role_hash, start_and_stop};
 use crate::{
     GenericJob, JobGates,
-    defaulting::{DefaultingFacts, PatchAdd, queue_name},
+    defaulting::{DefaultingFacts, PatchAdd, may_get_class, queue_name},
     pod_set_info::SCHEDULING_GATES,
 };
 
@@ -32,10 +32,8 @@ pub fn default(pod: &Pod, facts: DefaultingFacts, gates: JobGates) -> Vec<PatchA
         changes.label(QUEUE_NAME, queue_name);
     }
     if !queue_name.is_empty() || facts.manage_without_queue_name {
-        let names_class = pod.label(PRIORITY_CLASS).is_some_and(|class| !class.is_empty());
-        let gets_default = facts.default_priority_class && !facts.owner_managed;
         // Unlike a job, a pod that is not managed is left as it is.
-        if gates.default_priority_class && gets_default && !names_class {
+        if may_get_class(pod, facts, gates) {
             changes.label(PRIORITY_CLASS, DEFAULT_WORKLOAD_PRIORITY_CLASS);
         }
         changes.label(MANAGED, "true");

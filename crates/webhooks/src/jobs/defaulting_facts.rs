@@ -133,7 +133,7 @@ async fn read_missing(
 ) -> Result<DefaultingFacts, GatherError> {
     let JobWebhooks { settings, cache, owners, client } = webhooks;
     // In this order: each fact decides whether the next one has to be read.
-    if job.needs_namespace(facts) {
+    if job.needs_namespace(facts, settings.gates) {
         let labels = labels_of(webhooks, namespace).await?;
         facts.namespace_managed = settings.namespaces.matches(&labels);
         facts.without_queue_defaulting = !settings.queue_defaulting.matches(&labels);

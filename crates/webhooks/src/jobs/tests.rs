@@ -168,6 +168,18 @@ async fn defaults_are_set_if_their_objects_exist() {
 }
 
 #[tokio::test]
+async fn a_namespace_outside_the_selector_gets_no_default_class() {
+    let class = "kueue.x-k8s.io/priority-class=\"default\"";
+    for (team, expected) in [("team", vec![class, SUSPENDED]), ("other", vec![SUSPENDED])] {
+        let name = format!("{{kubernetes.io/metadata.name: {team}}}");
+        let config = format!("managedJobsNamespaceSelector: {{matchLabels: {name}}}\n");
+        let fixture = Fixture::new(&config).with_default_priority_class();
+        let expected = expected.into_iter().map(str::to_owned).collect();
+        assert_eq!(fixture.create(&job("near")).await, Ok(expected), "{team}");
+    }
+}
+
+#[tokio::test]
 async fn a_selector_of_namespaces_restricts_the_default_queue() {
     let selector = |team: &str| {
         format!(
