@@ -23,6 +23,9 @@ const NO_SLICES: &str =
 const NOT_COPIED: &str =
     "in-tree autoscaling is not supported for a MultiKueue-managed elastic RayCluster";
 
+/// Refusal of a head without containers, in the words of the operator.
+const NO_CONTAINERS: &str = "headGroupSpec should have at least one container";
+
 impl RaySpec {
     /// Errors of a job in a queue.
     pub(in crate::declared) fn check(&self, job: &DeclaredJob, gates: JobGates) -> Errors {
@@ -38,6 +41,7 @@ impl RaySpec {
         if cluster[AUTOSCALING] == true {
             errors.extend(self.check_autoscaling(job, gates));
         }
+        errors.extend(self.check_head(cluster));
         let groups = cluster[WORKER_GROUPS].as_array().map(Vec::as_slice).unwrap_or_default();
         // Workers and head; the submitter of a RayJob is not counted.
         let n_sets = groups.len() + 1;
@@ -51,6 +55,14 @@ impl RaySpec {
             errors.push(FieldError::forbidden(field, detail));
         }
         errors
+    }
+
+    /// The operator makes no pod of such a cluster, so its Workload would hold quota until the job is deleted.
+    fn check_head(&self, cluster: &Value) -> Option<FieldError> {
+        let containers = &cluster["headGroupSpec"]["template"]["spec"]["containers"];
+        let is_empty = containers.as_array().is_none_or(Vec::is_empty);
+        let field = format!("{}.headGroupSpec.template.spec.containers", self.path());
+        is_empty.then(|| FieldError::required(field, NO_CONTAINERS))
     }
 
     fn check_autoscaling(&self, job: &DeclaredJob, gates: JobGates) -> Option<FieldError> {

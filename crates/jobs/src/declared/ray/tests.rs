@@ -50,6 +50,39 @@ fn workers_named_as_the_head_and_too_many_of_them_are_refused_one_by_one() {
     assert_eq!(errors(&many[..17]), [""; 0]);
 }
 
+/// The operator makes no pods of such a cluster, so its Workload would hold quota until it is deleted.
+#[test]
+fn a_head_without_containers_is_refused() {
+    let errors = |kind: &str, template: &Value| -> Vec<String> {
+        let cluster = json!({ "headGroupSpec": { "template": template } });
+        let spec = match kind {
+            "RayCluster" => cluster,
+            "RayJob" => json!({ "shutdownAfterJobFinishes": true, "rayClusterSpec": cluster }),
+            _ => json!({ "rayClusterConfig": cluster }),
+        };
+        let kind = Kinds::built_in().find("ray.io/v1", kind).expect("a built-in kind");
+        let labels = json!({ "kueue.x-k8s.io/queue-name": "lq" });
+        let object = json!({ "metadata": { "name": "j", "labels": labels }, "spec": spec });
+        let job = kind.decode(object).expect("a job decodes");
+        validate::create(&job, JobGates::default()).iter().map(ToString::to_string).collect()
+    };
+    let full = json!({ "spec": { "containers": [{ "name": "ray" }] } });
+    for (kind, path) in [
+        ("RayCluster", "spec"),
+        ("RayJob", "spec.rayClusterSpec"),
+        ("RayService", "spec.rayClusterSpec"),
+    ] {
+        for empty in [json!({ "spec": { "containers": [] } }), json!({ "spec": {} }), json!({})] {
+            let [error] = &errors(kind, &empty)[..] else {
+                panic!("{kind} {empty}: {:?}", errors(kind, &empty))
+            };
+            let field = format!("{path}.headGroupSpec.template.spec.containers: Required value");
+            assert!(error.starts_with(&field), "{error}");
+        }
+        assert_eq!(errors(kind, &full), [""; 0]);
+    }
+}
+
 #[test]
 fn a_ray_job_that_selects_a_cluster_or_has_none_has_no_other_errors() {
     let errors = |spec: Value| -> Vec<String> {
