@@ -103,7 +103,8 @@ fn sizes<J: GenericJob>(copy: &J, job: &J, gates: JobGates) -> Option<(CopiedSiz
 /// has not followed its job yet.
 pub fn size_to_push<J: GenericJob>(
     copy: &J,
-    (job, granted): (&J, &[PodSet]),
+    job: &J,
+    granted: &[PodSet],
     gates: JobGates,
 ) -> Option<Value> {
     match sizes(copy, job, gates)? {
@@ -111,7 +112,7 @@ pub fn size_to_push<J: GenericJob>(
             fewer_at_a_time(now, wanted, n_pods(granted))
         }
         (CopiedSize::Groups(now), CopiedSize::Groups(wanted)) => {
-            let target = |name: &str, now, wanted| shrunk((now, wanted), pods_of(granted, name));
+            let target = |name: &str, now, wanted| shrunk(now, wanted, pods_of(granted, name));
             now.resized(&wanted, target)
         }
         // A copy is of the kind of its job.
@@ -122,23 +123,24 @@ pub fn size_to_push<J: GenericJob>(
 /// Fields of the spec by which the copy of a job gets the `granted` pods of a later slice; none if it has them.
 pub fn size_of_later_slice<J: GenericJob>(
     copy: &J,
-    (job, granted): (&J, &[PodSet]),
+    job: &J,
+    granted: &[PodSet],
     gates: JobGates,
 ) -> Option<Value> {
     let size = match sizes(copy, job, gates)? {
         (CopiedSize::Parallelism(now), CopiedSize::Parallelism(wanted)) => {
             let granted = n_pods(granted);
             fewer_at_a_time(now, wanted, granted).or_else(|| {
-                let pods = grown((now.pods(), wanted.pods()), granted);
+                let pods = grown(now.pods(), wanted.pods(), granted);
                 (now.pods() < pods).then(|| json!({ "parallelism": pods }))
             })
         }
         (CopiedSize::Groups(now), CopiedSize::Groups(wanted)) => {
             let target = |name: &str, now, wanted| {
                 let granted = pods_of(granted, name);
-                match shrunk((now, wanted), granted) {
+                match shrunk(now, wanted, granted) {
                     pods if pods < now => pods,
-                    _ => grown((now, wanted), granted),
+                    _ => grown(now, wanted, granted),
                 }
             };
             now.resized(&wanted, target)
@@ -163,12 +165,12 @@ fn fewer_at_a_time(now: JobParallelism, wanted: JobParallelism, granted: i32) ->
 }
 
 /// Pods of a copy that shrinks to those of its Workload, once that has followed the job.
-fn shrunk((now, wanted): (i32, i32), granted: i32) -> i32 {
+fn shrunk(now: i32, wanted: i32, granted: i32) -> i32 {
     if wanted < granted { now } else { now.min(granted) }
 }
 
 /// Pods of a copy that grows to those of a later slice. The job may have shrunk again, and its Workload follows.
-fn grown((now, wanted): (i32, i32), granted: i32) -> i32 {
+fn grown(now: i32, wanted: i32, granted: i32) -> i32 {
     now.max(granted.min(wanted))
 }
 
@@ -193,7 +195,7 @@ mod tests {
     }
 
     fn pushed(copy: &Job, (job, pods): (&Job, i32)) -> Value {
-        size_to_push(copy, (job, &granted(pods)), JobGates::default()).unwrap_or_default()
+        size_to_push(copy, job, &granted(pods), JobGates::default()).unwrap_or_default()
     }
 
     #[test]
@@ -208,15 +210,15 @@ mod tests {
         let (few, other) = (job(9, Some(3), "NonIndexed"), job(5, Some(3), "NonIndexed"));
         assert_eq!(pushed(&few, (&other, 3)), Value::Null, "neither has more than three pods");
         let off = JobGates { elastic_jobs: false, ..JobGates::default() };
-        assert_eq!(size_to_push(&many(5), (&many(3), &granted(3)), off), None);
+        assert_eq!(size_to_push(&many(5), &many(3), &granted(3), off), None);
     }
 
     #[test]
     fn a_copy_gets_the_pods_of_a_later_slice() {
         let many = |pods| job(pods, Some(100), "NonIndexed");
         let later = |now, wanted, pods| {
-            let of_slice = (&many(wanted), &*granted(pods));
-            size_of_later_slice(&many(now), of_slice, JobGates::default())
+            let granted = granted(pods);
+            size_of_later_slice(&many(now), &many(wanted), &granted, JobGates::default())
         };
         let to = |pods: i32| Some(json!({ "parallelism": pods }));
         assert_eq!(later(2, 5, 5), to(5));
@@ -226,7 +228,7 @@ mod tests {
         assert_eq!(later(5, 5, 5), Some(json!({})));
         assert_eq!(later(2, 1, 5), Some(json!({})), "nothing is taken before its Workload follows");
         let off = JobGates { elastic_jobs: false, ..JobGates::default() };
-        assert_eq!(size_of_later_slice(&many(2), (&many(5), &granted(5)), off), None);
+        assert_eq!(size_of_later_slice(&many(2), &many(5), &granted(5), off), None);
     }
 
     #[test]

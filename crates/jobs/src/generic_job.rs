@@ -155,9 +155,9 @@ pub trait GenericJob: Clone {
     /// Value of the suspend field.
     fn spec_suspended(&self) -> bool;
 
-    /// The job with its switch on, and nothing else changed.
+    /// The job with its suspend field set, and nothing else changed. A job of a kind without that field is unchanged.
     #[must_use]
-    fn suspended(&self) -> Self;
+    fn to_suspended(&self) -> Self;
 
     /// Value of the managedBy field.
     fn managed_by(&self) -> Option<&str>;

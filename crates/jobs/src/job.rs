@@ -231,7 +231,7 @@ impl GenericJob for Job {
         self.spec.suspend == Some(true)
     }
 
-    fn suspended(&self) -> Self {
+    fn to_suspended(&self) -> Self {
         let mut job = self.clone();
         job.spec.suspend = Some(true);
         job

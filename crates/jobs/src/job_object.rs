@@ -97,9 +97,9 @@ impl JobObject {
 
     /// A job with additions that are stored, after the second write.
     #[must_use]
-    pub fn unsuspended(&self) -> Self {
+    pub fn to_unsuspended(&self) -> Self {
         let Self::Declared(job) = self else { return self.clone() };
-        Self::Declared(job.unsuspended())
+        Self::Declared(job.to_unsuspended())
     }
 
     /// The pod, if it is one.
@@ -307,12 +307,12 @@ impl GenericJob for JobObject {
         of_kind!(self, job => job.spec_suspended())
     }
 
-    fn suspended(&self) -> Self {
+    fn to_suspended(&self) -> Self {
         match self {
-            Self::Batch(job) => Self::Batch(job.suspended()),
-            Self::Pod(pod) => Self::Pod(pod.suspended()),
-            Self::LeaderWorkerSet(set) => Self::LeaderWorkerSet(set.suspended()),
-            Self::Declared(job) => Self::Declared(job.suspended()),
+            Self::Batch(job) => Self::Batch(job.to_suspended()),
+            Self::Pod(pod) => Self::Pod(pod.to_suspended()),
+            Self::LeaderWorkerSet(set) => Self::LeaderWorkerSet(set.to_suspended()),
+            Self::Declared(job) => Self::Declared(job.to_suspended()),
         }
     }
 

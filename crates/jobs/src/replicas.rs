@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn a_surge_set_size_while_it_has_a_pod() {
+    fn a_surge_counts_while_it_has_a_pod() {
         let create = |replica| ReconcileStep::CreateReplicaWorkload(replica);
         for (surge, expected) in [
             (json!(0), vec![create(0)]),

@@ -122,8 +122,8 @@ impl DeclaredJob {
         self.training()?.start_additions(&self.object)
     }
 
-    /// The job with its switch on, and nothing else changed.
-    pub(crate) fn unsuspended(&self) -> Self {
+    /// The job with its suspend field cleared, and nothing else changed.
+    pub(crate) fn to_unsuspended(&self) -> Self {
         let mut job = self.clone();
         job.set_suspended(false);
         job
@@ -209,7 +209,7 @@ impl GenericJob for DeclaredJob {
         self.kind.suspend().and_then(|at| at.get(&self.object)) == Some(&Value::Bool(true))
     }
 
-    fn suspended(&self) -> Self {
+    fn to_suspended(&self) -> Self {
         let mut job = self.clone();
         job.set_suspended(true);
         job
@@ -236,9 +236,9 @@ impl GenericJob for DeclaredJob {
         if !training.same_additions((&self.object, &started.object), &started.resolved.pod_sets) {
             // All of them refuse it while pods are active.
             let waits = self.keeps_additions() && self.is_active();
-            return (!waits).then(|| started.suspended());
+            return (!waits).then(|| started.to_suspended());
         }
-        Some(self.unsuspended())
+        Some(self.to_unsuspended())
     }
 
     fn needed_objects(&self) -> Vec<NeededObject> {

@@ -207,7 +207,7 @@ impl GenericJob for LeaderWorkerSet {
         self.number("/status/readyReplicas") == 0
     }
 
-    fn suspended(&self) -> Self {
+    fn to_suspended(&self) -> Self {
         self.clone()
     }
 

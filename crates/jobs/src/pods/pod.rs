@@ -371,7 +371,7 @@ impl GenericJob for Pod {
     }
 
     /// A gate cannot be added to an existing pod.
-    fn suspended(&self) -> Self {
+    fn to_suspended(&self) -> Self {
         self.clone()
     }
 

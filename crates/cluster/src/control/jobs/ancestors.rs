@@ -138,7 +138,7 @@ pub(super) fn stop_child(key: &JobKey, tracked: &Tracked<JobObject>, ctx: &mut C
     }
     let message = "Kueue managed child job suspended".to_owned();
     let suspended = event(job, EventType::Normal, "Suspended", message);
-    let after = Box::new(job.suspended());
+    let after = Box::new(job.to_suspended());
     if submit(key, tracked, &JobChange::spec(after, Purpose::Stop), ctx) {
         ctx.outbox.announce(suspended);
     }

@@ -100,7 +100,7 @@ impl PreparedStarts {
                 (start.written, start.progress) = (written, StartProgress::Written);
                 return;
             }
-            **after = job.unsuspended();
+            **after = job.to_unsuspended();
         }
         start.progress = StartProgress::Switched;
     }

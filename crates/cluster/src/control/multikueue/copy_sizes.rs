@@ -72,13 +72,12 @@ impl CopySizes<'_> {
         let clone = &self.worker.clones.get(self.key)?.object().spec.pod_sets;
         let granted = self.expected.map(|expected| &expected.pod_sets);
         let granted = granted.filter(|all| same_pod_sets(clone, all))?;
-        let wanted = (hub, granted.as_slice());
         if prebuilt_name(&**copy, self.gates).name == &*self.key.name {
-            let spec = size_to_push(&**copy, wanted, self.gates)?;
+            let spec = size_to_push(&**copy, hub, granted, self.gates)?;
             return self.job_size(JobSize { spec, renames: false });
         }
         self.heirs.heir(job_key, copy, self.worker).filter(|heir| *heir == self.key)?;
-        let spec = size_of_later_slice(&**copy, wanted, self.gates)?;
+        let spec = size_of_later_slice(&**copy, hub, granted, self.gates)?;
         self.job_size(JobSize { spec, renames: true })
     }
 

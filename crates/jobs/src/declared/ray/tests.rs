@@ -359,7 +359,7 @@ fn replicas(spec: &Value) -> Vec<i64> {
 fn the_copy_of_a_ray_cluster_shrinks_with_its_workload_group_by_group() {
     let pushed = |copy: &[i32], job: &[i32], pods: &[i32]| {
         let (copy, job) = (elastic("RayCluster", copy), elastic("RayCluster", job));
-        size_to_push(&copy, (&job, &granted(pods)), JobGates::default()).map(|spec| replicas(&spec))
+        size_to_push(&copy, &job, &granted(pods), JobGates::default()).map(|spec| replicas(&spec))
     };
     assert_eq!(pushed(&[4, 2], &[3, 2], &[3, 2]), Some(vec![3, 2]));
     assert_eq!(pushed(&[4, 2], &[3, 2], &[4, 2]), None, "its Workload follows first");
@@ -372,7 +372,7 @@ fn the_copy_of_a_ray_cluster_shrinks_with_its_workload_group_by_group() {
 fn the_copy_of_a_ray_cluster_gets_the_workers_of_a_later_slice() {
     let later = |copy: &[i32], job: &[i32], pods: &[i32]| {
         let (copy, job) = (elastic("RayCluster", copy), elastic("RayCluster", job));
-        size_of_later_slice(&copy, (&job, &granted(pods)), JobGates::default())
+        size_of_later_slice(&copy, &job, &granted(pods), JobGates::default())
     };
     let sizes = |spec: Option<Value>| spec.map(|spec| replicas(&spec));
     assert_eq!(sizes(later(&[2, 2], &[4, 1], &[4, 1])), Some(vec![4, 1]));
@@ -483,6 +483,6 @@ fn a_copy_is_resized_to_the_size_that_its_workload_counts() {
     let copy = sized("RayCluster", true, &size(2));
     let job = sized("RayCluster", true, &size(0));
     let gates = JobGates::default();
-    let pushed = size_to_push(&copy, (&job, &job.pod_sets(gates)), gates);
+    let pushed = size_to_push(&copy, &job, &job.pod_sets(gates), gates);
     assert_eq!(pushed.map(|spec| replicas(&spec)), Some(vec![1]));
 }

@@ -288,7 +288,7 @@ fn a_start_replaces_what_an_earlier_one_added() {
     };
     let mut started = waiting.clone();
     started.run_with_pod_sets_info(&[info("x")], gates).expect("it starts");
-    let suspended = started.suspended();
+    let suspended = started.to_suspended();
     assert!(!suspended.is_suspended() && suspended.may_restart());
     assert!(!started.may_restart() && !waiting.may_restart());
     let [mut again, mut first] = [suspended, waiting.clone()];
