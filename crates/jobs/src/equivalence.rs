@@ -4,17 +4,15 @@
 //! about its quota: resources of the pod, ResourceClaims and the runtime class. Its overhead is not, which admission adds to pods by
 //! the runtime class. Node selectors, labels, volumes and priority are not compared.
 
-use crds::{
-    pod::{Container, PodSpec, PodTemplate, SharedResources},
-    template_defaults::same_container_fields,
-    v1beta2::{PodSet, Workload},
-};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
-use serde_json::Value;
+mod pod_set_comparison;
 
+use crds::v1beta2::Workload;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+
+use self::pod_set_comparison::{ComparedCounts, PodSetComparison};
 use crate::{
     GenericJob, JobGates, construct_workload::max_exec_time, integrations::controller,
-    pod_counts::count, pod_set_info::PodSetInfo,
+    pod_set_info::PodSetInfo,
 };
 
 /// Whether the job controls an equivalent Workload (Kueue: `EquivalentToWorkload`). `infos` holds the pod set infos
@@ -38,8 +36,8 @@ pub fn equivalent_to_prebuilt<J: GenericJob>(
 ) -> bool {
     let counts =
         if job.is_elastic(gates) { ComparedCounts::Ignored } else { ComparedCounts::InOrder };
-    let compared = ComparedFields { as_written: true, ..ComparedFields::of(workload, counts) };
-    same_limit(job, workload) && same_pods(job, workload, infos, (compared, gates))
+    let compared = PodSetComparison::of(workload, counts, gates).as_written();
+    same_limit(job, workload) && compared.same_pods(job, workload, infos)
 }
 
 /// Whether a job, of whatever owner, is the work of a Workload.
@@ -51,51 +49,12 @@ pub fn same_work<J: GenericJob>(
 ) -> bool {
     let counts =
         if job.is_elastic(gates) { ComparedCounts::ByName } else { ComparedCounts::InOrder };
-    let compared = ComparedFields::of(workload, counts);
-    same_limit(job, workload) && same_pods(job, workload, infos, (compared, gates))
+    let compared = PodSetComparison::of(workload, counts, gates);
+    same_limit(job, workload) && compared.same_pods(job, workload, infos)
 }
 
 fn same_limit<J: GenericJob>(job: &J, workload: &Workload) -> bool {
     workload.spec.maximum_execution_time_seconds == max_exec_time(job)
-}
-
-/// How counts are compared.
-#[derive(Clone, Copy)]
-enum ComparedCounts {
-    Ignored,
-    /// Those of pod sets in the same place, as upstream does.
-    InOrder,
-    /// Those of pod sets of the same name. An elastic job is resized and started by names.
-    ByName,
-}
-
-impl ComparedCounts {
-    /// Whether the count of a Workload's pod set is that of a job with these pod sets, of which `set` is in the same place.
-    fn same(self, wanted: &PodSet, set: &PodSet, sets: &[PodSet]) -> bool {
-        let set = match self {
-            Self::Ignored => return true,
-            Self::InOrder => set,
-            Self::ByName => sets.iter().find(|one| one.name == wanted.name).unwrap_or(set),
-        };
-        count(set) == count(wanted)
-    }
-}
-
-/// Fields of pod sets that are compared under conditions.
-#[derive(Clone, Copy)]
-struct ComparedFields {
-    counts: ComparedCounts,
-    /// The pod sets may be those of another version as well.
-    as_written: bool,
-    tolerations: bool,
-}
-
-impl ComparedFields {
-    /// Tolerations are not compared once the Workload is admitted (docs/reference/kueue.md §7.4).
-    fn of(workload: &Workload, counts: ComparedCounts) -> Self {
-        let admitted = workload.is_admitted();
-        Self { counts, as_written: false, tolerations: !admitted }
-    }
 }
 
 /// Whether an object controls the Workload.
@@ -118,150 +77,9 @@ pub fn is_name_of<J: GenericJob>(owner: &OwnerReference, job: &J) -> bool {
         && Some(&owner.name) == job.metadata().name.as_ref()
 }
 
-/// Whether the pod sets of a job are those of its Workload.
-///
-/// A Workload with quota and a clone may have the pod sets that another version has for the job: an upgrade stops no job that
-/// runs, and managers and workers need not have one version.
-fn same_pods<J: GenericJob>(
-    job: &J,
-    workload: &Workload,
-    infos: Option<&[PodSetInfo]>,
-    (compared, gates): (ComparedFields, JobGates),
-) -> bool {
-    let sets = job.pod_sets(gates);
-    let same = |written: &[PodSet]| {
-        let theirs = EitherPodSets { sets: &sets, written };
-        same_pod_sets((job, theirs), workload, infos, (compared, gates))
-    };
-    let as_written = compared.as_written || infos.is_some();
-    same(&[])
-        || (as_written && job.pod_sets_as_written(gates).is_some_and(|written| same(&written)))
-}
-
-/// The pod sets of a job, and those that another version has for it, if these are accepted as well. That version may differ in some of
-/// the pod sets alone, so each of them may have either form.
-#[derive(Clone, Copy)]
-struct EitherPodSets<'a> {
-    sets: &'a [PodSet],
-    written: &'a [PodSet],
-}
-
-impl EitherPodSets<'_> {
-    fn may_be(
-        &self,
-        index: usize,
-        wanted: &PodSet,
-        (compared, gates): (ComparedFields, JobGates),
-    ) -> bool {
-        [self.sets, self.written].into_iter().any(|sets| {
-            sets.get(index).is_some_and(|set| {
-                compared.counts.same(wanted, set, sets) && same_set(wanted, set, compared, gates)
-            })
-        })
-    }
-}
-
-/// With quota reserved, the job equals its admitted form; while it is suspended it may also equal its original form.
-fn same_pod_sets<J: GenericJob>(
-    (job, theirs): (&J, EitherPodSets<'_>),
-    workload: &Workload,
-    infos: Option<&[PodSetInfo]>,
-    (compared, gates): (ComparedFields, JobGates),
-) -> bool {
-    let wanted = &workload.spec.pod_sets;
-    let Some(infos) = infos else {
-        return same_sets(wanted, theirs, compared, gates);
-    };
-    let started = merged(wanted, infos, (job.is_elastic(gates), gates.partial_admission));
-    started.is_some_and(|started| same_sets(&started, theirs, compared, gates))
-        || ((job.is_suspended() || job.may_restart()) && same_sets(wanted, theirs, compared, gates))
-}
-
-/// Pod sets merged with their infos; `None` on a conflict. Only a partial admission changes the count of a job: after some of its
-/// pods have ended, quota is reserved for the others alone.
-fn merged(
-    wanted: &[PodSet],
-    infos: &[PodSetInfo],
-    (elastic, partial): (bool, bool),
-) -> Option<Vec<PodSet>> {
-    if wanted.len() != infos.len() {
-        return None;
-    }
-    let pairs = wanted.iter().zip(infos);
-    pairs
-        .map(|(set, info)| {
-            let mut set = set.clone();
-            if partial && set.min_count.is_some() {
-                set.count = Some(info.count);
-            }
-            info.merge_into(&mut set.template, elastic).ok()?;
-            Some(set)
-        })
-        .collect()
-}
-
-fn same_sets(
-    wanted: &[PodSet],
-    theirs: EitherPodSets<'_>,
-    compared: ComparedFields,
-    gates: JobGates,
-) -> bool {
-    let mut wanted_sets = wanted.iter().enumerate();
-    wanted.len() == theirs.sets.len()
-        && wanted_sets.all(|(index, wanted)| theirs.may_be(index, wanted, (compared, gates)))
-}
-
-/// Compares all but the count.
-fn same_set(left: &PodSet, right: &PodSet, compared: ComparedFields, gates: JobGates) -> bool {
-    // minCount is cleared while PartialAdmission is off (docs/reference/kueue.md §7.4).
-    (!gates.partial_admission || left.min_count == right.min_count)
-        && same_specs(&left.template, &right.template, compared.tolerations)
-}
-
-fn same_specs(left: &PodTemplate, right: &PodTemplate, tolerations: bool) -> bool {
-    // Mostly they are one spec in memory.
-    if left.spec == right.spec {
-        return true;
-    }
-    let none = PodSpec::default();
-    let left = left.spec.as_deref().unwrap_or(&none);
-    let right = right.spec.as_deref().unwrap_or(&none);
-    (!tolerations || left.tolerations == right.tolerations)
-        && same_resources(left.resources.as_ref(), right.resources.as_ref())
-        && resource_claims(left) == resource_claims(right)
-        && left.runtime_class_name == right.runtime_class_name
-        && same_containers(&left.init_containers, &right.init_containers)
-        && same_containers(&left.containers, &right.containers)
-}
-
-fn same_containers(left: &[Container], right: &[Container]) -> bool {
-    left.len() == right.len()
-        && left.iter().zip(right).all(|(left, right)| same_container(left, right))
-}
-
-/// The ResourceClaims that the pods share among their containers.
-fn resource_claims(spec: &PodSpec) -> &[Value] {
-    spec.rest.get("resourceClaims").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
-}
-
-/// Absent resources equal empty resources.
-fn same_resources(left: Option<&SharedResources>, right: Option<&SharedResources>) -> bool {
-    let none = SharedResources::default();
-    left.unwrap_or(&none) == right.unwrap_or(&none)
-}
-
-fn same_container(left: &Container, right: &Container) -> bool {
-    let Container { name, resources, restart_policy, volume_mounts, rest } = left;
-    *name == right.name
-        && *restart_policy == right.restart_policy
-        && *volume_mounts == right.volume_mounts
-        && same_container_fields(rest, &right.rest)
-        && same_resources(resources.as_ref(), right.resources.as_ref())
-}
-
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::{
