@@ -95,31 +95,49 @@ pub fn first_workload<J: GenericJob>(set: &J, gates: JobGates) -> Option<String>
     copied.then(|| replica_workload_name(set, 0, gates))
 }
 
-/// The next steps of a set with these Workloads. `pods` are those of its members.
+/// What decides about a set beside the set itself.
+#[derive(Clone, Copy)]
+pub struct SetContext<'a> {
+    /// The Workloads of the set, and those that it may take over.
+    pub workloads: &'a [&'a Workload],
+    /// The pods of its members.
+    pub pods: &'a [&'a Pod],
+    /// Feature gates.
+    pub gates: JobGates,
+    /// The time.
+    pub now: Timestamp,
+}
+
+/// How many replicas of a set have a Workload.
+#[derive(Clone, Copy)]
+struct WantedReplicas {
+    /// Those that have one in any case.
+    wanted: u32,
+    /// Up to which number a replica has one while it has a pod.
+    most: u32,
+}
+
+/// The next steps of a set.
 pub fn reconcile<J: GenericJob + From<Pod>>(
     set: &J,
-    workloads: &[&Workload],
-    pods: &[&Pod],
-    (gates, now): (JobGates, Timestamp),
+    context: SetContext<'_>,
 ) -> Vec<ReconcileStep<J>> {
     if set.is_held_by_other() && !set_copies::is_copy(set) {
-        return leave(set, workloads);
+        return leave(set, context.workloads);
     }
     // The garbage collector deletes the Workloads of a set that is gone.
     let is_left = is_deleting(set.metadata()) || set.is_skipped();
     let size = set.set_size().filter(|_| !is_left);
     if set_copies::is_copy(set) {
-        return size.map(|_| reconcile_copy(set, workloads, pods, gates)).unwrap_or_default();
+        return size.map(|_| reconcile_copy(set, context)).unwrap_or_default();
     }
     match size {
         Some(SetSize::Replicas { replicas, surge, updating }) => {
             let most = replicas.saturating_add(surge);
             let wanted = replicas.max(updating.min(most));
-            reconcile_replicas(set, (workloads, pods), (wanted, most), gates)
+            reconcile_replicas(set, WantedReplicas { wanted, most }, context)
         }
-        Some(SetSize::Group { pods: size }) => {
-            one_group::reconcile(set, (workloads, pods), (size, now), gates)
-        }
+        Some(SetSize::Group { pods: size }) => one_group::reconcile(set, size, context),
         None => Vec::new(),
     }
 }
@@ -135,10 +153,9 @@ fn leave<J: GenericJob>(set: &J, workloads: &[&Workload]) -> Vec<ReconcileStep<J
 /// A copy owns the clone of its Workload and puts its pods into groups. Its manager makes and removes the clones.
 fn reconcile_copy<J: GenericJob + From<Pod>>(
     set: &J,
-    workloads: &[&Workload],
-    pods: &[&Pod],
-    gates: JobGates,
+    context: SetContext<'_>,
 ) -> Vec<ReconcileStep<J>> {
+    let SetContext { workloads, pods, gates, .. } = context;
     let is_group = matches!(set.set_size(), Some(SetSize::Group { .. }));
     let group = one_group::workload_of(set, workloads, gates).filter(|_| is_group);
     let clones = if is_group { group.as_slice() } else { workloads };
@@ -158,13 +175,13 @@ fn take_over<J: GenericJob>(set: &J, workload: &Workload) -> Option<ReconcileSte
 
 fn reconcile_replicas<J: GenericJob + From<Pod>>(
     set: &J,
-    (workloads, pods): (&[&Workload], &[&Pod]),
-    (replicas, most): (u32, u32),
-    gates: JobGates,
+    replicas: WantedReplicas,
+    context: SetContext<'_>,
 ) -> Vec<ReconcileStep<J>> {
+    let SetContext { workloads, pods, gates, .. } = context;
     let surging: BTreeSet<u32> = pods.iter().filter_map(|pod| set.replica_of(pod)).collect();
-    let wanted =
-        |replica: u32| replica < replicas || (replica < most && surging.contains(&replica));
+    let WantedReplicas { wanted: always, most } = replicas;
+    let wanted = |replica: u32| replica < always || (replica < most && surging.contains(&replica));
     let mut steps = Vec::new();
     let mut present = BTreeSet::new();
     for workload in workloads {
@@ -176,14 +193,14 @@ fn reconcile_replicas<J: GenericJob + From<Pod>>(
         }
     }
     // Replicas of an update come behind those that are asked for, and count while they have a pod.
-    let surge = surging.range(replicas..).copied().filter(|replica| wanted(*replica));
+    let surge = surging.range(always..).copied().filter(|replica| wanted(*replica));
     // Pods that run have the flavors of a former Workload. Their group stops them.
     let busy: BTreeSet<u32> = pods
         .iter()
         .filter(|pod| holds_former(set, pod, gates))
         .filter_map(|pod| set.replica_of(pod))
         .collect();
-    let missing = (0..replicas)
+    let missing = (0..always)
         .chain(surge)
         .filter(|replica| !present.contains(replica) && !busy.contains(replica));
     let mut missing = missing.take(AT_ONCE).peekable();
@@ -311,7 +328,16 @@ mod tests {
     ) -> Vec<ReconcileStep<JobObject>> {
         let workloads: Vec<&Workload> = workloads.iter().collect();
         let pods: Vec<&Pod> = pods.iter().collect();
-        reconcile(set, &workloads, &pods, (JobGates::default(), Timestamp::UNIX_EPOCH))
+        reconciled(set, &workloads, &pods)
+    }
+
+    pub(super) fn reconciled(
+        set: &JobObject,
+        workloads: &[&Workload],
+        pods: &[&Pod],
+    ) -> Vec<ReconcileStep<JobObject>> {
+        let (gates, now) = (JobGates::default(), Timestamp::UNIX_EPOCH);
+        reconcile(set, SetContext { workloads, pods, gates, now })
     }
 
     fn leader(replica: u32) -> Pod {

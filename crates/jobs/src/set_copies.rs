@@ -81,13 +81,13 @@ mod tests {
 
     use super::*;
     use crate::{
-        JobGates, JobObject, Kinds, Pod,
+        JobGates, JobObject, Kinds,
         construct_workload::{KeysToCopy, WorkloadPriority},
         reconcile::{ReconcileStep, WorkloadStep},
         remote_objects::{RemoteIdentity, remote_job},
         replicas::{
-            first_workload, names_of_unowned, one_workload, reconcile, replica_workload,
-            replica_workload_name,
+            SetContext, first_workload, names_of_unowned, one_workload, reconcile,
+            replica_workload, replica_workload_name,
         },
     };
 
@@ -208,7 +208,7 @@ mod tests {
         let copy = copy(&original, &workload);
         workload.metadata.owner_references = None;
         let steps = |workloads: &[&Workload]| {
-            reconcile(&copy, workloads, &[] as &[&Pod], (gates, Timestamp::UNIX_EPOCH))
+            reconcile(&copy, SetContext { workloads, pods: &[], gates, now: Timestamp::UNIX_EPOCH })
         };
         assert_eq!(steps(&[]), []);
         let [ReconcileStep::Workload { name, write: WorkloadStep::AddOwners(owners) }] =

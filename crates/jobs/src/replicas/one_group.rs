@@ -12,7 +12,7 @@ use crds::{
 };
 use jiff::Timestamp;
 
-use super::{follow_queue, is_owned_by, membership, set_workload, take_over};
+use super::{SetContext, follow_queue, is_owned_by, membership, set_workload, take_over};
 use crate::{
     GenericJob, JobGates, Pod,
     construct_workload::{KeysToCopy, WorkloadPriority, workload_name_for},
@@ -97,13 +97,13 @@ pub fn one_workload<J: GenericJob>(
     workload
 }
 
-/// The next steps of a set of this many pods. `pods` are those that exist.
+/// The next steps of a set that asks for `size` pods.
 pub(super) fn reconcile<J: GenericJob + From<Pod>>(
     set: &J,
-    (workloads, pods): (&[&Workload], &[&Pod]),
-    (size, now): (u32, Timestamp),
-    gates: JobGates,
+    size: u32,
+    context: SetContext<'_>,
 ) -> Vec<ReconcileStep<J>> {
+    let SetContext { workloads, pods, gates, now } = context;
     let own = workload_of(set, workloads, gates);
     let is_other = |one: &&&Workload| own.is_none_or(|own| name(own) != name(one));
     let is_former = |one: &Workload| name(one) == former_name(set, gates) && may_be_of(one, set);
@@ -190,7 +190,7 @@ mod tests {
     use super::*;
     use crate::{
         JobObject, Kinds,
-        replicas::{reconcile, tests::unreadable_template},
+        replicas::tests::{reconciled, unreadable_template},
     };
 
     fn set(replicas: u32) -> JobObject {
@@ -247,8 +247,7 @@ mod tests {
     ) -> Vec<ReconcileStep<JobObject>> {
         let (workloads, pods): (Vec<&Workload>, Vec<&Pod>) =
             (workload.into_iter().collect(), pods.iter().collect());
-        let now = (JobGates::default(), Timestamp::UNIX_EPOCH);
-        reconcile(&set(replicas), &workloads, &pods, now)
+        reconciled(&set(replicas), &workloads, &pods)
     }
 
     #[test]
@@ -262,7 +261,7 @@ mod tests {
         });
         let kind = Kinds::built_in().of_framework("statefulset").expect("it is built in");
         let bad = kind.decode(object).expect("a set decodes");
-        let steps = reconcile(&bad, &[], &[], (JobGates::default(), Timestamp::UNIX_EPOCH));
+        let steps = reconciled(&bad, &[], &[]);
         assert!(matches!(steps[..], [ReconcileStep::Refuse { .. }]), "{steps:?}");
     }
 
@@ -354,15 +353,14 @@ mod tests {
     #[test]
     fn a_former_workload_beside_that_of_the_name_is_deleted() {
         let (former, workload) = (former(), workload(RUNS));
-        let now = (JobGates::default(), Timestamp::UNIX_EPOCH);
-        let both = reconcile(&set(2), &[&former, &workload], &[], now);
+        let both = reconciled(&set(2), &[&former, &workload], &[]);
         assert_eq!(
             both,
             [ReconcileStep::Workload { name: name(&former), write: WorkloadStep::Delete }]
         );
         let mut free = former;
         free.metadata.owner_references = None;
-        let both = reconcile(&set(2), &[&free, &workload], &[], now);
+        let both = reconciled(&set(2), &[&free, &workload], &[]);
         assert_eq!(
             both,
             [ReconcileStep::Workload { name: name(&free), write: WorkloadStep::Delete }],
@@ -449,18 +447,17 @@ mod tests {
         object["spec"]["template"]["metadata"] = json!({ "annotations": parent });
         let kind = Kinds::built_in().of_framework("statefulset").expect("it is built in");
         let set: JobObject = kind.decode(object).expect("a set decodes");
-        let now = (JobGates::default(), Timestamp::UNIX_EPOCH);
-        assert_eq!(reconcile(&set, &[], &[], now), []);
+        assert_eq!(reconciled(&set, &[], &[]), []);
         let mut own = workload(RUNS);
         let delete =
             ReconcileStep::Workload { name: name_of_workload(), write: WorkloadStep::Delete };
-        assert_eq!(reconcile(&set, &[&own], &[&pod(&json!({}))], now), [delete], "pods stay");
+        assert_eq!(reconciled(&set, &[&own], &[&pod(&json!({}))]), [delete], "pods stay");
         let mut finished = own.clone();
         let over = json!([{ "type": "Finished", "status": "True", "reason": "Succeeded" }]);
         finished.status.conditions = serde_json::from_value(over).expect("conditions");
-        assert_eq!(reconcile(&set, &[&finished], &[], now), []);
+        assert_eq!(reconciled(&set, &[&finished], &[]), []);
         own.metadata.owner_references = None;
-        assert_eq!(reconcile(&set, &[&own], &[], now), [], "another program's");
+        assert_eq!(reconciled(&set, &[&own], &[]), [], "another program's");
     }
 
     #[test]

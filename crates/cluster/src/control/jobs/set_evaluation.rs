@@ -4,7 +4,9 @@ use ::jobs::{
     JobObject, Pod,
     construct_workload::priority_source,
     reconcile::{JobStep, ReconcileStep},
-    replicas::{self, is_owned_by, names_of_unowned, one_workload, replica_workload, runs_until},
+    replicas::{
+        self, SetContext, is_owned_by, names_of_unowned, one_workload, replica_workload, runs_until,
+    },
 };
 use jiff::Timestamp;
 use runtime::watch::Key;
@@ -93,7 +95,9 @@ impl SetEvaluation<'_> {
         if let Some(until) = until.filter(|until| *until < Timestamp::MAX) {
             ctx.agenda.at(until, Reevaluation::Job(self.key.clone()));
         }
-        replicas::reconcile(self.set, &workloads, &pods, (self.config.gates, ctx.now))
+        let (gates, now) = (self.config.gates, ctx.now);
+        let (workloads, pods) = (&*workloads, &*pods);
+        replicas::reconcile(self.set, SetContext { workloads, pods, gates, now })
     }
 
     /// Whether the member that a step writes is free. The set is evaluated again when it is.
