@@ -117,6 +117,23 @@ pub(super) fn check_keys(rules: &[PodSetRule], job: &Value) -> Result<(), PodSet
     Ok(())
 }
 
+/// A part of a job with a pod set: an element of a list, or the job itself.
+struct PodSetElement<'a> {
+    value: &'a Value,
+    /// Where it is in the job.
+    at: Pointer,
+}
+
+/// The template of a pod set.
+struct ReadTemplate {
+    /// Where the template, or what is added to it, is in the job.
+    at: Pointer,
+    /// The template with the additions.
+    whole: PodTemplate,
+    /// The template without the additions, if it is that of another object.
+    base: Option<PodTemplate>,
+}
+
 impl PodSetRule {
     pub(super) fn check(&self, lookups: &[&str]) -> Result<(), FieldsError> {
         let from = self.from.as_ref();
@@ -185,10 +202,11 @@ impl PodSetRule {
         elements.into_iter().map(|element| element.join(&within)).collect()
     }
 
-    /// Elements of the job with a pod set, each with its place.
-    fn elements<'a>(&self, job: &'a Value) -> Vec<(&'a Value, Pointer)> {
+    /// Elements of the job with a pod set.
+    fn elements<'a>(&self, job: &'a Value) -> Vec<PodSetElement<'a>> {
+        let element = |at: Pointer| Some(PodSetElement { value: at.get(job)?, at });
         // Only `within` can be absent: elements exist, and so does the job itself.
-        self.places(job).into_iter().filter_map(|at| Some((at.get(job)?, at))).collect()
+        self.places(job).into_iter().filter_map(element).collect()
     }
 
     /// Number of pods of an element.
@@ -200,11 +218,11 @@ impl PodSetRule {
     }
 
     /// The replicas that an element writes, if these are others than those that count.
-    fn written(&self, element: &Value, at: &Pointer) -> Result<Option<WrittenReplicas>, WrongType> {
+    fn written(&self, element: &PodSetElement<'_>) -> Result<Option<WrittenReplicas>, WrongType> {
         let Some(field) = &self.written else { return Ok(None) };
-        let replicas = Count::At(field.clone()).pods(element)?;
-        let is_other = replicas != self.replicas.pods(element)?;
-        Ok(is_other.then(|| WrittenReplicas { replicas, at: vec![at.join(field)] }))
+        let replicas = Count::At(field.clone()).pods(element.value)?;
+        let is_other = replicas != self.replicas.pods(element.value)?;
+        Ok(is_other.then(|| WrittenReplicas { replicas, at: vec![element.at.join(field)] }))
     }
 
     /// Fields of a job that hold additions to templates of another object.
@@ -213,7 +231,7 @@ impl PodSetRule {
             return Vec::new();
         };
         let elements = self.elements(job).into_iter();
-        elements.map(|(_, at)| at.join(&from.additions)).collect()
+        elements.map(|element| element.at.join(&from.additions)).collect()
     }
 
     /// The pod sets of a job. `source` is the object with the templates, if the rule names one.
@@ -229,7 +247,7 @@ impl PodSetRule {
             return Err(wrong.into());
         }
         let elements = self.elements(job).into_iter();
-        elements.map(|(element, at)| self.pod_set((element, &at), source)).collect()
+        elements.map(|element| self.pod_set(&element, source)).collect()
     }
 
     /// The pod sets with templates in the job that can be read, whatever their counts are.
@@ -237,7 +255,7 @@ impl PodSetRule {
         // What is added to the template of another object is removed as a whole.
         let elements = self.elements(job).into_iter().filter(|_| self.from.is_none());
         let is_there = |set: &DeclaredPodSet| set.at.get(job).is_some_and(Value::is_object);
-        let sets = elements.filter_map(|(element, at)| self.uncounted((element, &at), None).ok());
+        let sets = elements.filter_map(|element| self.uncounted(&element, None).ok());
         sets.filter(is_there).collect()
     }
 
@@ -251,15 +269,15 @@ impl PodSetRule {
 
     fn pod_set(
         &self,
-        (element, place): (&Value, &Pointer),
+        element: &PodSetElement<'_>,
         source: Option<&Value>,
     ) -> Result<DeclaredPodSet, PodSetsError> {
-        let in_job = |wrong: WrongType| wrong.below(place);
-        let uncounted = self.uncounted((element, place), source).map_err(PodSetsError::Template)?;
+        let in_job = |wrong: WrongType| wrong.below(&element.at);
+        let uncounted = self.uncounted(element, source).map_err(PodSetsError::Template)?;
         Ok(DeclaredPodSet {
-            replicas: self.replicas.pods(element).map_err(in_job)?,
-            pods_per_replica: self.pods_per_replica.pods(element).map_err(in_job)?,
-            written: self.written(element, place).map_err(in_job)?,
+            replicas: self.replicas.pods(element.value).map_err(in_job)?,
+            pods_per_replica: self.pods_per_replica.pods(element.value).map_err(in_job)?,
+            written: self.written(element).map_err(in_job)?,
             ..uncounted
         })
     }
@@ -267,26 +285,26 @@ impl PodSetRule {
     /// The pod set of an element, with one pod.
     fn uncounted(
         &self,
-        (element, place): (&Value, &Pointer),
+        element: &PodSetElement<'_>,
         source: Option<&Value>,
     ) -> Result<DeclaredPodSet, String> {
         let called = match &self.name {
             PodSetName::Fixed(name) => name.clone(),
             PodSetName::At(at) | PodSetName::Lowered(at) => {
-                at.text(element).unwrap_or_default().to_owned()
+                at.text(element.value).unwrap_or_default().to_owned()
             }
         };
         let name = match &self.name {
             PodSetName::Lowered(_) => called.to_lowercase(),
             PodSetName::Fixed(_) | PodSetName::At(_) => called.clone(),
         };
-        let (at, template, base) = self.template_of((element, place), source, &name)?;
+        let ReadTemplate { at, whole, base } = self.template_of(element, source, &name)?;
         Ok(DeclaredPodSet {
             name,
             called: Some(called),
             path: self.field_path(&at),
             at,
-            template,
+            template: whole,
             base,
             replicas: 1,
             pods_per_replica: 1,
@@ -296,25 +314,24 @@ impl PodSetRule {
         })
     }
 
-    /// Where the template or the additions to it stand, the whole template, and that without additions.
     fn template_of(
         &self,
-        (element, place): (&Value, &Pointer),
+        element: &PodSetElement<'_>,
         source: Option<&Value>,
         name: &str,
-    ) -> Result<(Pointer, PodTemplate, Option<PodTemplate>), String> {
+    ) -> Result<ReadTemplate, String> {
         let Some(from) = &self.from else {
-            let at = place.join(&self.template);
-            let template = decode_template(self.template.get(element), &at)?;
-            return Ok((at, template, None));
+            let at = element.at.join(&self.template);
+            let whole = decode_template(self.template.get(element.value), &at)?;
+            return Ok(ReadTemplate { at, whole, base: None });
         };
         let base = source.and_then(|source| self.template.get(source));
         let base = decode_template(base, &self.template)?;
-        let at = place.join(&from.additions);
-        let additions = decode_template(from.additions.get(element), &at)?;
-        let added = with_additions(&base, &additions, name)
+        let at = element.at.join(&from.additions);
+        let additions = decode_template(from.additions.get(element.value), &at)?;
+        let whole = with_additions(&base, &additions, name)
             .map_err(|error| format!("{}: {error}", at.field_path()))?;
-        Ok((at, added, Some(base)))
+        Ok(ReadTemplate { at, whole, base: Some(base) })
     }
 }
 

@@ -3,14 +3,11 @@
 //! Quota is for the pod sets of a job, so these have to be those of its objects. The operator of a worker has the same rules, but its
 //! webhook does not run on the cluster of the manager. Source: docs/reference/appwrapper.md §5.
 
-use appwrapper::{
-    declared_pod_sets::{contradiction, replicas_fault},
-    v1beta2::AppWrapperComponent,
-};
+use appwrapper::declared_pod_sets::{contradiction, replicas_fault};
 use crds::validation::{Errors, FieldError};
 use serde_json::Value;
 
-use super::{POD_SETS, decode, field_path, pod_template_at, wrapped_pod_sets};
+use super::{POD_SETS, PlacedComponent, decode, field_path, pod_template_at, wrapped_pod_sets};
 use crate::pointer::Pointer;
 
 /// What is wrong with the components of a job.
@@ -19,7 +16,7 @@ pub(crate) fn faults(components: &Pointer, object: &Value) -> Errors {
         Ok(decoded) => decoded,
         Err(error) => return vec![error],
     };
-    let errors = decoded.iter().filter_map(|(at, component)| fault(at, component));
+    let errors = decoded.iter().filter_map(fault);
     let mut errors: Errors = errors.collect();
     if errors.is_empty() {
         errors.extend(wrapped_pod_sets(components, object, "").err());
@@ -27,7 +24,8 @@ pub(crate) fn faults(components: &Pointer, object: &Value) -> Errors {
     errors
 }
 
-fn fault(at: &Pointer, component: &AppWrapperComponent) -> Option<FieldError> {
+fn fault(placed: &PlacedComponent) -> Option<FieldError> {
+    let PlacedComponent { at, component } = placed;
     // Upstream's manager accepts a path to nothing, and finishes the job when it would start.
     let leads_nowhere = |path: &str| pod_template_at(component, path).is_none();
     if component.pod_sets.iter().any(|declared| leads_nowhere(&declared.path)) {

@@ -47,42 +47,24 @@ pub(super) fn wrapped_pod_sets(
     job: &str,
 ) -> Result<Vec<DeclaredPodSet>, FieldError> {
     let mut sets = Vec::new();
-    for (at, component) in decode(components, object)? {
+    for placed in &decode(components, object)? {
+        let PlacedComponent { at, component } = placed;
         let n_before = sets.len();
-        let written = pod_sets_as_written(&component);
-        for (index, (pod_set, written)) in pod_sets(&component).iter().zip(&written).enumerate() {
+        let written = pod_sets_as_written(component);
+        for (index, (pod_set, written)) in pod_sets(component).iter().zip(&written).enumerate() {
             let name = format!("{job}-{}", sets.len());
-            let wrapped = wrapped_pod_set((&at, &component), (index, pod_set), name, object)?;
-            let written = written_replicas((&at, &component), (index, pod_set), written);
+            let pod_set = ComponentPodSet { of: placed, index, pod_set };
+            let wrapped = pod_set.wrapped(name, object)?;
+            let written = pod_set.written_replicas(written);
             sets.extend(wrapped.map(|set| DeclaredPodSet { written, ..set }));
         }
         // The start refuses a job with a path to nothing: it runs no pods.
         let may_start = sets.len() - n_before == written.len();
-        if let Some(pods) = undeclared_pods(&component).filter(|_| may_start) {
-            return Err(FieldError::invalid_together(field_path(&at, POD_SETS), pods));
+        if let Some(pods) = undeclared_pods(component).filter(|_| may_start) {
+            return Err(FieldError::invalid_together(field_path(at, POD_SETS), pods));
         }
     }
     Ok(sets)
-}
-
-/// The replicas that are written, if these are others than those that count: in a declared pod set, in a group of a wrapped RayCluster,
-/// or in both.
-fn written_replicas(
-    (at, component): (&Pointer, &AppWrapperComponent),
-    (index, pod_set): (usize, &AppWrapperPodSet),
-    written: &AppWrapperPodSet,
-) -> Option<WrittenReplicas> {
-    let replicas = written.replicas.unwrap_or(1);
-    if replicas == pod_set.replicas.unwrap_or(1) {
-        return None;
-    }
-    let mut fields = Vec::new();
-    if !component.pod_sets.is_empty() {
-        let declared = at.join(&Pointer::of(&[POD_SETS])).element(index);
-        fields.push(declared.join(&Pointer::of(&[REPLICAS])));
-    }
-    fields.extend(sized_group(component, pod_set).map(|group| at.join(&group)));
-    Some(WrittenReplicas { replicas, at: fields })
 }
 
 /// Field of a pod set, and of a group of Ray, with the number of its replicas.
@@ -110,7 +92,7 @@ fn field_path(component: &Pointer, field: &str) -> String {
 pub(super) fn n_wrapped(components: &Pointer, object: &Value) -> usize {
     // A job with components that do not decode is not started.
     let components = decode(components, object).unwrap_or_default();
-    components.iter().map(|(_, component)| pod_sets(component).len()).sum()
+    components.iter().map(|placed| pod_sets(&placed.component).len()).sum()
 }
 
 /// Writes what a start adds to the pod sets, in their order.
@@ -130,60 +112,90 @@ pub(super) fn remove_infos(components: &Pointer, object: &mut Value) -> bool {
     components.join(&Pointer::of(&["*", POD_SET_INFOS])).remove(object)
 }
 
-fn decode(
-    components: &Pointer,
-    object: &Value,
-) -> Result<Vec<(Pointer, AppWrapperComponent)>, FieldError> {
+fn decode(components: &Pointer, object: &Value) -> Result<Vec<PlacedComponent>, FieldError> {
     let list = components.get(object).and_then(Value::as_array);
     let places = list.into_iter().flatten().enumerate();
     let decoded = places.map(|(index, component)| {
         let at = components.element(index);
-        let decoded = from_value(component);
-        decoded
-            .map(|component| (at.clone(), component))
-            .map_err(|error| FieldError::invalid_together(at.field_path(), error.to_string()))
+        match from_value(component) {
+            Ok(component) => Ok(PlacedComponent { at, component }),
+            Err(error) => Err(FieldError::invalid_together(at.field_path(), error.to_string())),
+        }
     });
     decoded.collect()
 }
 
-fn wrapped_pod_set(
-    (at, component): (&Pointer, &AppWrapperComponent),
-    (index, pod_set): (usize, &AppWrapperPodSet),
-    name: String,
-    object: &Value,
-) -> Result<Option<DeclaredPodSet>, FieldError> {
-    let Some(found) = pod_template_at(component, &pod_set.path) else { return Ok(None) };
-    let infos = at.join(&Pointer::of(&[POD_SET_INFOS])).element(index);
-    let path = format!("{}.{}", infos.field_path(), pod_set.path);
-    let base = pod_spec_type_fault(&found["spec"])
-        .map_or_else(|| read_template(&wrapped_template(&found)), Err)
-        .map_err(|error| FieldError::invalid_together(field_path(at, &pod_set.path), error))?;
-    let mut template = base.clone();
-    // The pod sets of a started job are those that run, with what its start has added.
-    if let Some(added) = infos.get(object) {
-        let wrong = |error: String| FieldError::invalid_together(infos.field_path(), error);
-        let added = read_template(&as_template(added)).map_err(wrong)?;
-        let added = PodSet { name: name.clone(), template: added, ..PodSet::default() };
-        let merged = PodSetInfo::of(&added).merge_into(&mut template, false);
-        merged.map_err(|error| wrong(error.to_string()))?;
+/// A component of a job.
+struct PlacedComponent {
+    /// Where it is in the job.
+    at: Pointer,
+    component: AppWrapperComponent,
+}
+
+/// A pod set of a component.
+#[derive(Clone, Copy)]
+struct ComponentPodSet<'a> {
+    of: &'a PlacedComponent,
+    /// Its place among the pod sets of the component.
+    index: usize,
+    pod_set: &'a AppWrapperPodSet,
+}
+
+impl ComponentPodSet<'_> {
+    /// The replicas that are written, if these are others than those that count: in a declared pod set, in a group of a wrapped RayCluster,
+    /// or in both.
+    fn written_replicas(self, written: &AppWrapperPodSet) -> Option<WrittenReplicas> {
+        let Self { of: PlacedComponent { at, component }, index, pod_set } = self;
+        let replicas = written.replicas.unwrap_or(1);
+        if replicas == pod_set.replicas.unwrap_or(1) {
+            return None;
+        }
+        let mut fields = Vec::new();
+        if !component.pod_sets.is_empty() {
+            let declared = at.join(&Pointer::of(&[POD_SETS])).element(index);
+            fields.push(declared.join(&Pointer::of(&[REPLICAS])));
+        }
+        fields.extend(sized_group(component, pod_set).map(|group| at.join(&group)));
+        Some(WrittenReplicas { replicas, at: fields })
     }
-    let annotation = |name: &str| pod_set.annotations.get(&format!("{ANNOTATION_PREFIX}{name}"));
-    Ok(Some(DeclaredPodSet {
-        name,
-        at: infos,
-        path,
-        template,
-        base: Some(base),
-        replicas: pod_set.replicas.unwrap_or(1),
-        pods_per_replica: 1,
-        written: None,
-        called: None,
-        n_groups: annotation("tas-sub-group-count").and_then(|count| count.parse().ok()),
-        index_labels: IndexLabels {
-            pod: annotation("tas-pod-index-label").cloned(),
-            replica: annotation("tas-sub-group-index-label").cloned(),
-        },
-    }))
+
+    /// The pod set of the job; `None` if the path leads to no pod template.
+    fn wrapped(self, name: String, object: &Value) -> Result<Option<DeclaredPodSet>, FieldError> {
+        let Self { of: PlacedComponent { at, component }, index, pod_set } = self;
+        let Some(found) = pod_template_at(component, &pod_set.path) else { return Ok(None) };
+        let infos = at.join(&Pointer::of(&[POD_SET_INFOS])).element(index);
+        let path = format!("{}.{}", infos.field_path(), pod_set.path);
+        let base = pod_spec_type_fault(&found["spec"])
+            .map_or_else(|| read_template(&wrapped_template(&found)), Err)
+            .map_err(|error| FieldError::invalid_together(field_path(at, &pod_set.path), error))?;
+        let mut template = base.clone();
+        // The pod sets of a started job are those that run, with what its start has added.
+        if let Some(added) = infos.get(object) {
+            let wrong = |error: String| FieldError::invalid_together(infos.field_path(), error);
+            let added = read_template(&as_template(added)).map_err(wrong)?;
+            let added = PodSet { name: name.clone(), template: added, ..PodSet::default() };
+            let merged = PodSetInfo::of(&added).merge_into(&mut template, false);
+            merged.map_err(|error| wrong(error.to_string()))?;
+        }
+        let annotation =
+            |name: &str| pod_set.annotations.get(&format!("{ANNOTATION_PREFIX}{name}"));
+        Ok(Some(DeclaredPodSet {
+            name,
+            at: infos,
+            path,
+            template,
+            base: Some(base),
+            replicas: pod_set.replicas.unwrap_or(1),
+            pods_per_replica: 1,
+            written: None,
+            called: None,
+            n_groups: annotation("tas-sub-group-count").and_then(|count| count.parse().ok()),
+            index_labels: IndexLabels {
+                pod: annotation("tas-pod-index-label").cloned(),
+                replica: annotation("tas-sub-group-index-label").cloned(),
+            },
+        }))
+    }
 }
 
 /// The pod template at a path of a component; none if there is nothing with the spec of a pod.
