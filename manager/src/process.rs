@@ -225,7 +225,7 @@ async fn webhooks(
     let listener = listen::bind("webhooks", &webhook.host, webhook.port).await?;
     let cache = webhook_cache::start(stores, stop, tasks);
     let jobs = settings.job_webhooks(client, &cache);
-    let router = webhooks::router(settings.rules(), jobs);
+    let router = webhooks::router(settings.webhook_gates(), jobs);
     let router = match &settings.ray_security {
         Some(config) => router.merge(webhooks::ray_security_router(config.clone())),
         None => router,

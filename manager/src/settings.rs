@@ -15,7 +15,7 @@ use kube::Client;
 use ray::security::SecurityConfig;
 use remote::KubeconfigDirectory;
 use runtime::tls::{MinVersion, ServerTls};
-use webhooks::{JobSettings, JobWebhooks, Rules, cache::SharedWebhookCache};
+use webhooks::{JobSettings, JobWebhooks, WebhookGates, cache::SharedWebhookCache};
 
 use crate::{
     args::{ManagerArgs, NAME_PREFIX},
@@ -105,8 +105,8 @@ impl ProcessSettings {
     }
 
     /// The settings of webhooks.
-    pub(crate) fn rules(&self) -> Rules {
-        Rules::from(&self.gates)
+    pub(crate) fn webhook_gates(&self) -> WebhookGates {
+        WebhookGates::from(&self.gates)
     }
 
     /// The webhooks of jobs. They read `cache`.
@@ -176,14 +176,14 @@ mod tests {
     }
 
     #[test]
-    fn gates_of_the_file_or_the_flag_reach_the_rules() {
+    fn gates_of_the_file_or_the_flag_reach_the_webhooks() {
         for settings in [
             read("featureGates: {PartialAdmission: false}", ""),
             read("", "PartialAdmission=false"),
             ProcessSettings::read(None, "PartialAdmission=false", &Kinds::default()),
         ] {
-            let rules = settings.expect("settings").rules();
-            assert_eq!(rules, Rules { partial_admission: false, ..Rules::default() });
+            let gates = settings.expect("settings").webhook_gates();
+            assert_eq!(gates, WebhookGates { partial_admission: false, ..WebhookGates::default() });
         }
     }
 

@@ -11,7 +11,7 @@ use crds::{
 };
 
 use super::{
-    Rules, Validate,
+    Validate, WebhookGates,
     resource_groups::{self, QuotaOwner},
 };
 
@@ -20,7 +20,7 @@ const POLICY: &str = "spec.concurrentAdmissionPolicy";
 const MAX_VARIANTS: usize = 16;
 
 impl Validate for ClusterQueue {
-    fn validate(&self, old: Option<&Self>, rules: &Rules) -> Errors {
+    fn validate(&self, old: Option<&Self>, gates: &WebhookGates) -> Errors {
         let spec = &self.spec;
         let owner = QuotaOwner {
             parent: "cohort",
@@ -35,12 +35,12 @@ impl Validate for ClusterQueue {
         errors.extend(resource_groups::check_totals(&spec.resource_groups));
         // A ClusterQueue that is being deleted only loses its finalizers.
         if !is_deleting(&self.metadata) {
-            let old = old.filter(|_| !rules.reject_invalid_on_flavors);
+            let old = old.filter(|_| !gates.reject_invalid_on_flavors);
             errors.extend(check_on_flavors(spec, old.map(|old| &old.spec)));
         }
         // Without the gate the policy has no effect, so a wrong one harms nothing.
         if let Some(policy) =
-            spec.concurrent_admission_policy.as_ref().filter(|_| rules.concurrent_admission)
+            spec.concurrent_admission_policy.as_ref().filter(|_| gates.concurrent_admission)
         {
             errors.extend(check_concurrent_admission(spec, policy));
         }

@@ -3,12 +3,12 @@
 use crds::{v1beta2::Cohort, validation::Errors};
 
 use super::{
-    Rules, Validate,
+    Validate, WebhookGates,
     resource_groups::{self, QuotaOwner},
 };
 
 impl Validate for Cohort {
-    fn validate(&self, _: Option<&Self>, _: &Rules) -> Errors {
+    fn validate(&self, _: Option<&Self>, _: &WebhookGates) -> Errors {
         let spec = &self.spec;
         let owner = QuotaOwner {
             parent: "parent",

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use axum::{Json, Router, extract::State, routing::post};
 use crds::{
     json::is_terminating,
-    names::MANAGED,
+    names::{MANAGED, labels::QUEUE_NAME},
     validation::{Errors, denial},
 };
 use jobs::{
@@ -82,8 +82,8 @@ pub(super) fn router(webhooks: JobWebhooks) -> Router {
 async fn warn_of_no_quota(
     ReviewBody(review): ReviewBody<AdmissionReview>,
 ) -> Json<AdmissionReview> {
-    review.answer(|request| match request.object.pointer(QUEUE_NAME_POINTER) {
-        Some(Value::String(queue)) => AdmissionResponse::Warned {
+    review.answer(|request| match &request.object["metadata"]["labels"][QUEUE_NAME] {
+        Value::String(queue) => AdmissionResponse::Warned {
             warning: format!(
                 "a feature gate disables the queueing of this kind: it runs without quota, whatever LocalQueue {queue} has"
             ),
@@ -91,9 +91,6 @@ async fn warn_of_no_quota(
         _ => AdmissionResponse::allowed(),
     })
 }
-
-/// The label with the name of the LocalQueue.
-const QUEUE_NAME_POINTER: &str = "/metadata/labels/kueue.x-k8s.io~1queue-name";
 
 /// The webhooks of one kind.
 #[derive(Clone)]

@@ -6,11 +6,11 @@
 //! | module | concept |
 //! |---|---|
 //! | [`router`] | all webhooks, at their paths |
-//! | [`Rules`], [`JobSettings`] | what configuration and feature gates decide |
+//! | [`WebhookGates`], [`JobSettings`] | what configuration and feature gates decide |
 //! | [`JobWebhooks`] | webhooks of jobs |
 //! | [`ray_security_router`] | webhooks that secure RayClusters |
 //! | [`cache`] | the objects that webhooks of jobs read |
-//! | `rules` | the feature gates of webhooks |
+//! | `webhook_gates` | the feature gates of webhooks |
 //! | `cluster_queue`, `cohort`, `resource_flavor`, `resource_groups` | validation of queues, Cohorts, flavors and quota |
 //! | `workload`, `workload_update`, `workload_status` | validation of Workloads: creation, immutable fields, status |
 //! | `pod_set_meaning` | when two pod sets mean the same |
@@ -31,7 +31,7 @@ mod ray_security;
 mod resource_flavor;
 mod resource_groups;
 mod review;
-mod rules;
+mod webhook_gates;
 mod workload;
 mod workload_status;
 mod workload_update;
@@ -51,7 +51,7 @@ use crds::{
 
 pub use self::jobs::{JobSettings, JobWebhooks};
 pub use ray_security::ray_security_router;
-pub use rules::Rules;
+pub use webhook_gates::WebhookGates;
 
 use self::{
     body::ReviewBody,
@@ -62,7 +62,7 @@ use self::{
 const BODY_LIMIT: usize = 8 << 20;
 
 /// All webhooks, at Kueue's paths.
-pub fn router(rules: Rules, jobs: JobWebhooks) -> Router {
+pub fn router(gates: WebhookGates, jobs: JobWebhooks) -> Router {
     let of_kueue = Router::new()
         .route("/convert", post(conversion::convert))
         .route("/mutate-kueue-x-k8s-io-v1beta2-workload", post(mutate_workload))
@@ -72,7 +72,7 @@ pub fn router(rules: Rules, jobs: JobWebhooks) -> Router {
         .route("/validate-kueue-x-k8s-io-v1beta2-clusterqueue", post(validate::<ClusterQueue>))
         .route("/validate-kueue-x-k8s-io-v1beta2-resourceflavor", post(validate::<ResourceFlavor>))
         .route("/validate-kueue-x-k8s-io-v1beta2-cohort", post(validate::<Cohort>))
-        .with_state(Arc::new(rules));
+        .with_state(Arc::new(gates));
     of_kueue.merge(jobs::router(jobs)).layer(DefaultBodyLimit::max(BODY_LIMIT))
 }
 
@@ -84,24 +84,27 @@ pub fn router(rules: Rules, jobs: JobWebhooks) -> Router {
 ///
 /// ```ignore
 /// impl Validate for Cohort {
-///     fn validate(&self, _: Option<&Self>, _: &Rules) -> Errors {
+///     fn validate(&self, _: Option<&Self>, _: &WebhookGates) -> Errors {
 ///         resource_groups::check(&self.spec.resource_groups, QUOTA_OWNER)
 ///     }
 /// }
 /// ```
 trait Validate: Decode {
     /// All errors of the object.
-    fn validate(&self, old: Option<&Self>, rules: &Rules) -> Errors;
+    fn validate(&self, old: Option<&Self>, gates: &WebhookGates) -> Errors;
 }
 
 async fn validate<T: Validate>(
-    State(rules): State<Arc<Rules>>,
+    State(gates): State<Arc<WebhookGates>>,
     ReviewBody(review): ReviewBody<AdmissionReview>,
 ) -> Json<AdmissionReview> {
-    review.answer(|request| decide_validation::<T>(request, &rules))
+    review.answer(|request| decide_validation::<T>(request, &gates))
 }
 
-fn decide_validation<T: Validate>(request: AdmissionRequest, rules: &Rules) -> AdmissionResponse {
+fn decide_validation<T: Validate>(
+    request: AdmissionRequest,
+    gates: &WebhookGates,
+) -> AdmissionResponse {
     let object: T = match decode::object(request.object) {
         Ok(object) => object,
         Err(error) => return AdmissionResponse::undecodable(&error),
@@ -113,7 +116,7 @@ fn decide_validation<T: Validate>(request: AdmissionRequest, rules: &Rules) -> A
         },
         _ => None,
     };
-    match denial(&object.validate(old.as_ref(), rules)) {
+    match denial(&object.validate(old.as_ref(), gates)) {
         Some(message) => AdmissionResponse::denied(&message),
         None => AdmissionResponse::allowed(),
     }
@@ -127,10 +130,10 @@ where
 }
 
 async fn mutate_workload(
-    State(rules): State<Arc<Rules>>,
+    State(gates): State<Arc<WebhookGates>>,
     ReviewBody(review): ReviewBody<AdmissionReview>,
 ) -> Json<AdmissionReview> {
-    review.answer(|request| mutate::workload(request, &rules))
+    review.answer(|request| mutate::workload(request, &gates))
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::{
-    Rules, decode,
+    WebhookGates, decode,
     review::{AdmissionRequest, AdmissionResponse},
 };
 
@@ -62,8 +62,8 @@ pub(super) fn protect<T: InUse + Decode + Serialize>(
 }
 
 /// Without partial admission a pod set has no `minCount`.
-pub(super) fn workload(request: AdmissionRequest, rules: &Rules) -> AdmissionResponse {
-    if rules.partial_admission {
+pub(super) fn workload(request: AdmissionRequest, gates: &WebhookGates) -> AdmissionResponse {
+    if gates.partial_admission {
         return match decode::object::<Workload>(request.object) {
             Ok(_) => AdmissionResponse::allowed(),
             Err(error) => AdmissionResponse::undecodable(&error),

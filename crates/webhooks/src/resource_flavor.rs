@@ -8,10 +8,10 @@ use crds::{
     validation::{Errors, FieldError, labels},
 };
 
-use super::{Rules, Validate};
+use super::{Validate, WebhookGates};
 
 impl Validate for ResourceFlavor {
-    fn validate(&self, _: Option<&Self>, _: &Rules) -> Errors {
+    fn validate(&self, _: Option<&Self>, _: &WebhookGates) -> Errors {
         let mut errors = labels::check_labels("spec.nodeLabels", &self.spec.node_labels);
         errors.extend(check_taints("spec.nodeTaints", &self.spec.node_taints));
         errors.extend(check_tolerations("spec.tolerations", &self.spec.tolerations));

@@ -5,12 +5,12 @@ use tower::ServiceExt;
 
 use super::*;
 
-async fn ask(path: &str, rules: Rules, body: Value) -> Value {
+async fn ask(path: &str, gates: WebhookGates, body: Value) -> Value {
     let request = http::Request::post(path)
         .header("content-type", "application/json")
         .body(Body::from(body.to_string()))
         .expect("a request");
-    let response = router(rules, jobs::tests::unused()).oneshot(request).await.expect("a response");
+    let response = router(gates, jobs::tests::unused()).oneshot(request).await.expect("a response");
     assert_eq!(response.status(), 200);
     let bytes = response.into_body().collect().await.expect("a body").to_bytes();
     serde_json::from_slice(&bytes).expect("JSON")
@@ -28,9 +28,9 @@ fn object(kind: &str, spec: &Value) -> Value {
     json!({"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": kind, "metadata": {"name": "x"}, "spec": spec})
 }
 
-async fn refusal(kind: &str, new: Value, old: Value, rules: Rules) -> Option<String> {
+async fn refusal(kind: &str, new: Value, old: Value, gates: WebhookGates) -> Option<String> {
     let path = format!("/validate-kueue-x-k8s-io-v1beta2-{}", kind.to_lowercase());
-    let answer = ask(&path, rules, review(&new, &old)).await;
+    let answer = ask(&path, gates, review(&new, &old)).await;
     assert_eq!(answer["response"]["uid"], "u");
     let message = answer["response"]["status"]["message"].as_str().map(str::to_owned);
     assert_eq!(answer["response"]["allowed"], message.is_none());
@@ -43,8 +43,13 @@ async fn several_errors_are_listed_in_brackets() {
         "coveredResources": ["cpu"],
         "flavors": [{"name": "f", "resources": [{"name": "cpu", "nominalQuota": "-1", "borrowingLimit": "-2"}]}],
     }]});
-    let message =
-        refusal("ClusterQueue", object("ClusterQueue", &spec), Value::Null, Rules::default()).await;
+    let message = refusal(
+        "ClusterQueue",
+        object("ClusterQueue", &spec),
+        Value::Null,
+        WebhookGates::default(),
+    )
+    .await;
     let field = "spec.resourceGroups[0].flavors[0].resources[0]";
     let negative = "must be greater than or equal to 0";
     assert_eq!(
@@ -65,7 +70,8 @@ async fn a_limit_without_a_parent_is_reported_before_or_after_its_sign() {
         ]}],
     }]});
     for (kind, parent) in [("ClusterQueue", "cohort"), ("Cohort", "parent")] {
-        let message = refusal(kind, object(kind, &spec), Value::Null, Rules::default()).await;
+        let message =
+            refusal(kind, object(kind, &spec), Value::Null, WebhookGates::default()).await;
         let field = "spec.resourceGroups[0].flavors[0].resources[0]";
         let negative = "must be greater than or equal to 0";
         let alone = format!("must be nil when {parent} is empty");
@@ -88,8 +94,13 @@ async fn totals_of_a_cluster_queue_are_reported_after_its_other_fields() {
         .collect();
     let spec = json!({"resourceGroups": groups, "namespaceSelector": {"matchLabels": {"/": "a"}},
         "fairSharing": {"weight": "-1"}});
-    let message =
-        refusal("ClusterQueue", object("ClusterQueue", &spec), Value::Null, Rules::default()).await;
+    let message = refusal(
+        "ClusterQueue",
+        object("ClusterQueue", &spec),
+        Value::Null,
+        WebhookGates::default(),
+    )
+    .await;
     let message = message.expect("it is refused");
     let at = |part: &str| message.find(part).unwrap_or_else(|| panic!("{part}: {message}"));
     let order =
@@ -101,16 +112,19 @@ async fn totals_of_a_cluster_queue_are_reported_after_its_other_fields() {
 async fn a_feature_gate_selects_the_rules() {
     let spec = json!({"queueingStrategy": "StrictFIFO", "concurrentAdmissionPolicy": {"migration": {"mode": "TryPreferredFlavors"}}});
     let queue = object("ClusterQueue", &spec);
-    assert_eq!(refusal("ClusterQueue", queue.clone(), Value::Null, Rules::default()).await, None);
-    let rules = Rules { concurrent_admission: true, ..Rules::default() };
-    assert!(refusal("ClusterQueue", queue, Value::Null, rules).await.is_some());
+    assert_eq!(
+        refusal("ClusterQueue", queue.clone(), Value::Null, WebhookGates::default()).await,
+        None
+    );
+    let gates = WebhookGates { concurrent_admission: true, ..WebhookGates::default() };
+    assert!(refusal("ClusterQueue", queue, Value::Null, gates).await.is_some());
 }
 
 #[tokio::test]
 async fn an_undecodable_object_is_a_bad_request_that_names_the_field() {
     let path = "/mutate-kueue-x-k8s-io-v1beta2-clusterqueue";
     let queue = object("ClusterQueue", &json!({"stopPolicy": 1}));
-    let answer = ask(path, Rules::default(), review(&queue, &Value::Null)).await;
+    let answer = ask(path, WebhookGates::default(), review(&queue, &Value::Null)).await;
     let status = &answer["response"]["status"];
     assert_eq!(status["code"], 400);
     let message = status["message"].as_str().expect("a message");
@@ -121,10 +135,10 @@ async fn an_undecodable_object_is_a_bad_request_that_names_the_field() {
 async fn the_finalizer_is_added_once() {
     let path = "/mutate-kueue-x-k8s-io-v1beta2-resourceflavor";
     let mut flavor = object("ResourceFlavor", &json!({}));
-    let answer = ask(path, Rules::default(), review(&flavor, &Value::Null)).await;
+    let answer = ask(path, WebhookGates::default(), review(&flavor, &Value::Null)).await;
     assert_eq!(answer["response"]["patchType"], "JSONPatch");
     flavor["metadata"]["finalizers"] = json!(["kueue.x-k8s.io/resource-in-use"]);
-    let answer = ask(path, Rules::default(), review(&flavor, &Value::Null)).await;
+    let answer = ask(path, WebhookGates::default(), review(&flavor, &Value::Null)).await;
     assert_eq!(answer["response"], json!({"uid": "u", "allowed": true}));
 }
 
@@ -135,7 +149,7 @@ async fn a_conversion_converts_all_objects_or_none() {
         let request =
             json!({"uid": "u", "desiredAPIVersion": "kueue.x-k8s.io/v1beta1", "objects": objects});
         let review = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "request": request});
-        ask("/convert", Rules::default(), review)
+        ask("/convert", WebhookGates::default(), review)
     };
     let answer = ask_for(json!([queue])).await;
     assert_eq!(answer["response"]["result"]["status"], "Success");
@@ -160,7 +174,7 @@ fn workload(pod_set: &Value, annotations: &Value, status: &Value) -> Value {
 }
 
 async fn workload_refusal(new: Value, old: Value) -> Option<String> {
-    refusal("Workload", new, old, Rules::default()).await
+    refusal("Workload", new, old, WebhookGates::default()).await
 }
 
 #[tokio::test]
@@ -244,7 +258,7 @@ async fn a_workload_with_quota_may_shrink_and_reclaimable_pods_of_an_elastic_one
     };
     for elastic in [true, false] {
         assert_eq!(update((2, elastic, None), (3, elastic, None)).await, None);
-        let no_slices = Rules { elastic_jobs: false, ..Rules::default() };
+        let no_slices = WebhookGates { elastic_jobs: false, ..WebhookGates::default() };
         let (new, old) = (with_quota(2, elastic, None), with_quota(3, elastic, None));
         let refused = refusal("Workload", new, old, no_slices).await.expect("a refusal");
         assert!(refused.starts_with("spec.podSets.0: Invalid value: "), "{refused}");
@@ -381,7 +395,8 @@ async fn only_a_cluster_queue_has_a_limit_of_flavors() {
         .collect();
     let spec = json!({"resourceGroups": groups});
     for (kind, refused) in [("Cohort", false), ("ClusterQueue", true)] {
-        let refusal = refusal(kind, object(kind, &spec), Value::Null, Rules::default()).await;
+        let refusal =
+            refusal(kind, object(kind, &spec), Value::Null, WebhookGates::default()).await;
         assert_eq!(refusal.is_some(), refused, "{kind}");
     }
 }
@@ -397,19 +412,24 @@ async fn a_check_on_an_unknown_flavor_that_is_stored_already_blocks_no_other_cha
         queue
     };
     let finalizer = "kueue.x-k8s.io/resource-in-use";
-    let strict = Rules { reject_invalid_on_flavors: true, ..Rules::default() };
-    for (new, old, rules, refused) in [
+    let strict = WebhookGates { reject_invalid_on_flavors: true, ..WebhookGates::default() };
+    for (new, old, gates, refused) in [
         (
             queue(&["gone"], &[], false),
             queue(&["gone"], &[finalizer], false),
-            Rules::default(),
+            WebhookGates::default(),
             false,
         ),
-        (queue(&["gone", "new"], &[], false), queue(&["gone"], &[], false), Rules::default(), true),
+        (
+            queue(&["gone", "new"], &[], false),
+            queue(&["gone"], &[], false),
+            WebhookGates::default(),
+            true,
+        ),
         (queue(&["gone"], &[], false), queue(&["gone"], &[finalizer], false), strict, true),
         (queue(&["gone"], &[], true), queue(&["gone"], &[finalizer], true), strict, false),
     ] {
-        let refusal = refusal("ClusterQueue", new.clone(), old, rules).await;
+        let refusal = refusal("ClusterQueue", new.clone(), old, gates).await;
         assert_eq!(refusal.is_some(), refused, "{new}");
     }
 }
@@ -433,7 +453,8 @@ async fn a_stored_check_on_an_unknown_flavor_counts_again_once_flavors_change() 
         (queue(&["a", "b"], &["gone", "lost"]), vec![0, 1]),
         (queue(&["a", "b"], &["a", "b"]), vec![]),
     ] {
-        let refusal = refusal("ClusterQueue", new.clone(), old.clone(), Rules::default()).await;
+        let refusal =
+            refusal("ClusterQueue", new.clone(), old.clone(), WebhookGates::default()).await;
         let text = refusal.unwrap_or_default();
         for at in 0..3 {
             let field = format!("admissionChecks[0].onFlavors[{at}]: Unsupported value");
@@ -452,7 +473,7 @@ async fn a_body_that_is_no_review_is_a_bad_request() {
         let request = http::Request::post("/mutate-kueue-x-k8s-io-v1beta2-workload")
             .body(Body::from(body))
             .expect("a request");
-        let router = router(Rules::default(), jobs::tests::unused());
+        let router = router(WebhookGates::default(), jobs::tests::unused());
         assert_eq!(router.oneshot(request).await.expect("a response").status(), answer);
     }
 }

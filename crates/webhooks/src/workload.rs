@@ -10,24 +10,24 @@ use crds::{
     validation::{Errors, FieldError, gated_by, labels, negative, slice_layers},
 };
 
-use super::{Rules, Validate, workload_status, workload_update};
+use super::{Validate, WebhookGates, workload_status, workload_update};
 
 impl Validate for Workload {
-    fn validate(&self, old: Option<&Self>, rules: &Rules) -> Errors {
+    fn validate(&self, old: Option<&Self>, gates: &WebhookGates) -> Errors {
         let annotations = annotations(self);
-        let mut errors = check_min_counts(self, rules);
+        let mut errors = check_min_counts(self, gates);
         for (at, pod_set) in self.spec.pod_sets.iter().enumerate() {
-            errors.extend(check_pod_set(&format!("spec.podSets[{at}]"), pod_set, rules));
+            errors.extend(check_pod_set(&format!("spec.podSets[{at}]"), pod_set, gates));
         }
-        errors.extend(workload_status::check(self, old, rules));
-        if rules.priority_boost {
+        errors.extend(workload_status::check(self, old, gates));
+        if gates.priority_boost {
             errors.extend(check_priority_boost(annotations));
         }
-        if rules.admission_gated_by {
+        if gates.admission_gated_by {
             errors.extend(gated_by::check(annotations));
         }
         if let Some(old) = old {
-            errors.extend(workload_update::check(self, old, rules));
+            errors.extend(workload_update::check(self, old, gates));
         }
         errors
     }
@@ -40,12 +40,12 @@ pub(super) fn annotations(workload: &Workload) -> &BTreeMap<String, String> {
 }
 
 /// Whether the Workload belongs to an elastic job.
-pub(super) fn is_elastic(workload: &Workload, rules: &Rules) -> bool {
-    rules.elastic_jobs
+pub(super) fn is_elastic(workload: &Workload, gates: &WebhookGates) -> bool {
+    gates.elastic_jobs
         && annotations(workload).get(ELASTIC_JOB).is_some_and(|value| value == "true")
 }
 
-fn check_min_counts(workload: &Workload, rules: &Rules) -> Errors {
+fn check_min_counts(workload: &Workload, gates: &WebhookGates) -> Errors {
     let partial =
         workload.spec.pod_sets.iter().filter(|pod_set| pod_set.min_count.is_some()).count();
     let mut errors = Errors::new();
@@ -59,7 +59,7 @@ fn check_min_counts(workload: &Workload, rules: &Rules) -> Errors {
         ));
     }
     // Both change the number of pods, one before and one after admission.
-    if partial > 0 && is_elastic(workload, rules) {
+    if partial > 0 && is_elastic(workload, gates) {
         errors.push(FieldError::invalid(
             "spec.podSets",
             partial,
@@ -69,13 +69,13 @@ fn check_min_counts(workload: &Workload, rules: &Rules) -> Errors {
     errors
 }
 
-fn check_pod_set(field: &str, pod_set: &PodSet, rules: &Rules) -> Errors {
+fn check_pod_set(field: &str, pod_set: &PodSet, gates: &WebhookGates) -> Errors {
     let template = format!("{field}.template");
     let mut errors = Errors::new();
     if let Some(spec) = &pod_set.template.spec {
-        errors.extend(check_pod(&format!("{template}.spec"), spec, rules));
+        errors.extend(check_pod(&format!("{template}.spec"), spec, gates));
     }
-    if let Some(metadata) = pod_set.template.metadata.as_ref().filter(|_| rules.pod_set_metadata) {
+    if let Some(metadata) = pod_set.template.metadata.as_ref().filter(|_| gates.pod_set_metadata) {
         let field = format!("{template}.metadata");
         errors.extend(labels::check_labels(&format!("{field}.labels"), metadata.labels.iter()));
         errors.extend(labels::check_annotations(
@@ -83,7 +83,7 @@ fn check_pod_set(field: &str, pod_set: &PodSet, rules: &Rules) -> Errors {
             &metadata.annotations,
         ));
     }
-    if let Some(request) = pod_set.topology_request.as_ref().filter(|_| rules.slice_size) {
+    if let Some(request) = pod_set.topology_request.as_ref().filter(|_| gates.slice_size) {
         errors.extend(check_slices(&format!("{field}.topologyRequest"), request));
     }
     errors
@@ -110,12 +110,12 @@ fn check_slices(field: &str, request: &PodSetTopologyRequest) -> Errors {
     errors
 }
 
-fn check_pod(field: &str, pod: &PodSpec, rules: &Rules) -> Errors {
+fn check_pod(field: &str, pod: &PodSpec, gates: &WebhookGates) -> Errors {
     let containers = |list: &'static str, containers: &[Container]| -> Errors {
         let each = containers.iter().enumerate();
         each.filter_map(|(at, container)| Some((at, container.resources.as_ref()?)))
             .flat_map(|(at, resources)| {
-                check_resources(&format!("{field}.{list}[{at}].resources"), resources, rules)
+                check_resources(&format!("{field}.{list}[{at}].resources"), resources, gates)
             })
             .collect()
     };
@@ -123,20 +123,24 @@ fn check_pod(field: &str, pod: &PodSpec, rules: &Rules) -> Errors {
     let mut errors = containers("initContainers", &pod.init_containers);
     errors.extend(containers("containers", &pod.containers));
     if let Some(resources) = &pod.resources {
-        errors.extend(check_resources(&format!("{field}.resources"), resources, rules));
+        errors.extend(check_resources(&format!("{field}.resources"), resources, gates));
     }
     errors
 }
 
 /// Requests and limits: a missing request is the limit (docs/reference/kueue.md §2.7).
-fn check_resources(field: &str, resources: &ResourceRequirements, rules: &Rules) -> Errors {
-    let mut errors = check_amounts(&format!("{field}.requests"), &resources.requests, rules);
-    errors.extend(check_amounts(&format!("{field}.limits"), &resources.limits, rules));
+fn check_resources(field: &str, resources: &ResourceRequirements, gates: &WebhookGates) -> Errors {
+    let mut errors = check_amounts(&format!("{field}.requests"), &resources.requests, gates);
+    errors.extend(check_amounts(&format!("{field}.limits"), &resources.limits, gates));
     errors
 }
 
 /// `pods` is reserved for the number of pods of a pod set; no amount may name it.
-fn check_amounts(field: &str, amounts: &BTreeMap<String, Quantity>, rules: &Rules) -> Errors {
+fn check_amounts(
+    field: &str,
+    amounts: &BTreeMap<String, Quantity>,
+    gates: &WebhookGates,
+) -> Errors {
     let mut errors = Errors::new();
     for (name, amount) in amounts {
         let field = format!("{field}[{name}]");
@@ -147,7 +151,7 @@ fn check_amounts(field: &str, amounts: &BTreeMap<String, Quantity>, rules: &Rule
                 "the key is reserved for internal kueue use",
             ));
         }
-        if rules.non_negative_resources && amount.is_negative() {
+        if gates.non_negative_resources && amount.is_negative() {
             errors.push(negative(&field, amount));
         }
     }

@@ -9,11 +9,12 @@ use crds::{
 use jobs::pod_counts::count;
 
 use super::{
-    Rules, resource_flavor::check_tolerations, workload::is_elastic, workload_update::has_shrunk,
+    WebhookGates, resource_flavor::check_tolerations, workload::is_elastic,
+    workload_update::has_shrunk,
 };
 
 /// Errors of the status.
-pub(super) fn check(workload: &Workload, old: Option<&Workload>, rules: &Rules) -> Errors {
+pub(super) fn check(workload: &Workload, old: Option<&Workload>, gates: &WebhookGates) -> Errors {
     let status = &workload.status;
     let pod_sets: Vec<&str> =
         workload.spec.pod_sets.iter().map(|pod_set| pod_set.name.as_str()).collect();
@@ -27,7 +28,7 @@ pub(super) fn check(workload: &Workload, old: Option<&Workload>, rules: &Rules) 
     {
         errors.extend(check_admission(admission, &pod_sets));
     }
-    errors.extend(check_reclaimable(workload, old, rules));
+    errors.extend(check_reclaimable(workload, old, gates));
     errors
 }
 
@@ -128,7 +129,7 @@ fn count_of(workload: &Workload, pod_set: &str) -> Option<i32> {
     Some(count(found))
 }
 
-fn check_reclaimable(workload: &Workload, old: Option<&Workload>, rules: &Rules) -> Errors {
+fn check_reclaimable(workload: &Workload, old: Option<&Workload>, gates: &WebhookGates) -> Errors {
     let reclaimable = workload.status.reclaimable_pods.iter();
     let found = reclaimable.filter_map(|pods| Some((pods, reclaimable_problem(workload, pods)?)));
     found
@@ -136,7 +137,7 @@ fn check_reclaimable(workload: &Workload, old: Option<&Workload>, rules: &Rules)
             // Such pods were stored while they were not checked. They block no other change of the object.
             let stored = stored_with(old, pods);
             let stood = stored.is_some_and(|old| reclaimable_problem(old, pods).is_some());
-            !stood && !is_kept_after_scale_down(workload, old, pods, rules)
+            !stood && !is_kept_after_scale_down(workload, old, pods, gates)
         })
         .map(|(pods, problem)| reclaimable_error(workload, pods, &problem))
         .collect()
@@ -171,9 +172,9 @@ fn is_kept_after_scale_down(
     workload: &Workload,
     old: Option<&Workload>,
     pods: &ReclaimablePod,
-    rules: &Rules,
+    gates: &WebhookGates,
 ) -> bool {
-    let Some(old) = stored_with(old, pods).filter(|_| is_elastic(workload, rules)) else {
+    let Some(old) = stored_with(old, pods).filter(|_| is_elastic(workload, gates)) else {
         return false;
     };
     // The count of an assignment is optional, so the request itself is compared, too.

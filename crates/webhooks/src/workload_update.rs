@@ -10,28 +10,28 @@ use jobs::pod_counts::count;
 use serde_json::{Value, json};
 
 use super::{
-    Rules,
+    WebhookGates,
     pod_set_meaning::mean_the_same,
     workload::{annotations, is_elastic},
 };
 
 /// Errors of an update.
-pub(super) fn check(new: &Workload, old: &Workload, rules: &Rules) -> Errors {
+pub(super) fn check(new: &Workload, old: &Workload, gates: &WebhookGates) -> Errors {
     let mut errors = Errors::new();
     // The update that releases the quota may reset reclaimable pods, but not change pod sets.
     if old.has_quota_reservation() {
-        errors.extend(check_pod_sets(new, old, rules));
+        errors.extend(check_pod_sets(new, old, gates));
     }
     if new.has_quota_reservation() && old.has_quota_reservation() {
-        errors.extend(check_reclaimable(new, old, rules));
+        errors.extend(check_reclaimable(new, old, gates));
     }
-    errors.extend(check_admission(new, old, rules));
+    errors.extend(check_admission(new, old, gates));
     // By the place in the former list, as upstream reports it.
     for (at, before) in old.status.admission_checks.iter().enumerate() {
         errors.extend(check_ready(at, before, &new.status.admission_checks));
     }
     errors.extend(check_cluster_name(new, old));
-    if rules.admission_gated_by {
+    if gates.admission_gated_by {
         errors.extend(gated_by::check_update(annotations(new), annotations(old)));
     }
     errors
@@ -39,7 +39,7 @@ pub(super) fn check(new: &Workload, old: &Workload, rules: &Rules) -> Errors {
 
 /// Pod sets of a Workload with quota are immutable. With ElasticJobsViaWorkloadSlices counts may decrease, also without the
 /// annotation.
-fn check_pod_sets(new: &Workload, old: &Workload, rules: &Rules) -> Errors {
+fn check_pod_sets(new: &Workload, old: &Workload, gates: &WebhookGates) -> Errors {
     let (new, old) = (&new.spec.pod_sets, &old.spec.pod_sets);
     if new.len() != old.len() {
         return vec![immutable("spec.podSets", new)];
@@ -47,7 +47,7 @@ fn check_pod_sets(new: &Workload, old: &Workload, rules: &Rules) -> Errors {
     let pairs = new.iter().zip(old).enumerate();
     pairs
         .filter(|(_, (new, old))| {
-            let shrinks = rules.elastic_jobs && is_smaller(old, new);
+            let shrinks = gates.elastic_jobs && is_smaller(old, new);
             !shrinks && !mean_the_same(new, old)
         })
         .map(|(at, (new, _))| immutable(format!("spec.podSets.{at}"), as_written(new)))
@@ -67,11 +67,11 @@ fn is_smaller(old: &PodSet, new: &PodSet) -> bool {
 }
 
 /// Reclaimable pods must not decrease, except after an elastic job was scaled down.
-fn check_reclaimable(new: &Workload, old: &Workload, rules: &Rules) -> Errors {
+fn check_reclaimable(new: &Workload, old: &Workload, gates: &WebhookGates) -> Errors {
     let mut errors = Errors::new();
     for before in &old.status.reclaimable_pods {
         let field = format!("status.reclaimablePods[{}]", before.name);
-        let shrunk = is_elastic(new, rules) && has_shrunk(new, &before.name);
+        let shrunk = is_elastic(new, gates) && has_shrunk(new, &before.name);
         match new.status.reclaimable_pods.iter().find(|pods| pods.name == before.name) {
             None if shrunk => {}
             None => errors.push(FieldError::required(field, "cannot be removed")),
@@ -96,11 +96,11 @@ pub(super) fn has_shrunk(workload: &Workload, pod_set: &str) -> bool {
 }
 
 /// The admission can be removed, but not changed, except for the topology assignment with topology-aware scheduling.
-fn check_admission(new: &Workload, old: &Workload, rules: &Rules) -> Option<FieldError> {
+fn check_admission(new: &Workload, old: &Workload, gates: &WebhookGates) -> Option<FieldError> {
     let (now, before) = (new.status.admission.as_ref()?, old.status.admission.as_ref()?);
     let frozen = |admission: &Admission| {
         let mut admission = admission.clone();
-        if rules.topology_aware_scheduling {
+        if gates.topology_aware_scheduling {
             for assignment in &mut admission.pod_set_assignments {
                 assignment.topology_assignment = None;
                 assignment.delayed_topology_request = None;

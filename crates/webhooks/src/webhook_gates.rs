@@ -4,7 +4,7 @@ use config::gates::{Gate, Gates};
 
 /// The feature gates of webhooks. The default has Kueue's defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rules {
+pub struct WebhookGates {
     /// PartialAdmission: pod sets may have a `minCount`.
     pub partial_admission: bool,
     /// ConcurrentAdmission: the policy of ClusterQueues is checked.
@@ -27,24 +27,13 @@ pub struct Rules {
     pub topology_aware_scheduling: bool,
 }
 
-impl Default for Rules {
+impl Default for WebhookGates {
     fn default() -> Self {
-        Self {
-            partial_admission: true,
-            concurrent_admission: false,
-            priority_boost: false,
-            admission_gated_by: true,
-            elastic_jobs: true,
-            non_negative_resources: true,
-            slice_size: true,
-            pod_set_metadata: true,
-            reject_invalid_on_flavors: false,
-            topology_aware_scheduling: true,
-        }
+        Self::from(&Gates::default())
     }
 }
 
-impl From<&Gates> for Rules {
+impl From<&Gates> for WebhookGates {
     fn from(gates: &Gates) -> Self {
         let on = |gate| gates.enabled(gate);
         Self {
@@ -59,15 +48,5 @@ impl From<&Gates> for Rules {
             reject_invalid_on_flavors: on(Gate::RejectUpdatesToCQWithInvalidOnFlavors),
             topology_aware_scheduling: on(Gate::TopologyAwareScheduling),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_default_rules_are_the_feature_gate_defaults() {
-        assert_eq!(Rules::from(&Gates::default()), Rules::default());
     }
 }
