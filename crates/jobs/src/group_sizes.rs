@@ -58,7 +58,7 @@ impl GroupSizes {
         let resized = self.groups.iter().map(|own| {
             let wanted = job.groups.iter().find(|wanted| wanted.pod_set == own.pod_set)?;
             let pods = target(&own.pod_set, own.pods, wanted.pods);
-            Some(self.rule.with_pods(own, (wanted, pods)))
+            Some(self.rule.with_pods(own, wanted, pods))
         });
         let resized: Vec<Value> = resized.collect::<Option<_>>()?;
         let changed = self.groups.iter().zip(&resized).any(|(own, after)| own.element != *after);
@@ -72,7 +72,7 @@ impl GroupSizes {
         let groups = self.groups.iter();
         let sized = groups.map(|own| {
             let pods = granted(&own.pod_set).unwrap_or(own.pods);
-            self.rule.with_pods(own, (own, pods))
+            self.rule.with_pods(own, own, pods)
         });
         Value::Array(sized.collect())
     }
@@ -81,7 +81,7 @@ impl GroupSizes {
 impl ResizedGroups {
     /// A group with so many pods: with the other fields of the wanted group if it has as many. The replicas are those that count: what a
     /// job writes may be out of its bounds. A number that replicas do not add up to changes nothing; the job has it for a moment only.
-    fn with_pods(&self, own: &GroupSize, (wanted, pods): (&GroupSize, i32)) -> Value {
+    fn with_pods(&self, own: &GroupSize, wanted: &GroupSize, pods: i32) -> Value {
         let mut element = own.element.clone();
         let same_shape = own.pods_per_replica == wanted.pods_per_replica;
         if pods == own.pods && (same_shape || pods != wanted.pods) {

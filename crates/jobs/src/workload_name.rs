@@ -29,7 +29,7 @@ pub fn workload_name(owner: WorkloadOwner<'_>, short: bool) -> String {
 
 /// The name of the variant of a Workload for a flavor: the Workload's name, with another hash.
 #[must_use]
-pub fn variant_name((parent, uid): (&str, &str), flavor: &str, short: bool) -> String {
+pub fn variant_name(parent: &str, uid: &str, flavor: &str, short: bool) -> String {
     let base = parent.rsplit_once('-').map_or(parent, |(base, _)| base);
     let owner = WorkloadOwner {
         kind: "Workload",
@@ -80,12 +80,12 @@ mod tests {
 
     #[test]
     fn a_variant_is_named_after_its_parent_and_flavor() {
-        let name = |parent, flavor| variant_name((parent, "u-1"), flavor, false);
+        let name = |parent, flavor| variant_name(parent, "u-1", flavor, false);
         // printf 'Workload\nkueue.x-k8s.io\njob-train-d688a\nu-1\nspot' | sha1sum
         assert_eq!(name("job-train-d688a", "spot"), "job-train-variant-spot-138c2");
         assert_ne!(name("job-train-d688a", "spot"), name("job-train-d688b", "spot"));
         assert!(name("group", "spot").starts_with("group-variant-spot-"));
-        assert_eq!(variant_name(("job-train-d688a", "u"), &"f".repeat(90), true).len(), 63);
+        assert_eq!(variant_name("job-train-d688a", "u", &"f".repeat(90), true).len(), 63);
     }
 
     #[test]

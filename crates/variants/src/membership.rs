@@ -57,7 +57,7 @@ pub fn new_variant(parent: &Workload, flavor: &str, rules: &FamilyRules<'_>) -> 
     annotations.insert(ALLOWED_RESOURCE_FLAVORS.to_owned(), flavor.to_owned());
     Workload {
         metadata: ObjectMeta {
-            name: Some(variant_name((name_of(parent), uid), flavor, rules.short_names)),
+            name: Some(variant_name(name_of(parent), uid, flavor, rules.short_names)),
             namespace: parent.metadata.namespace.clone(),
             labels: Some(labels),
             annotations: Some(annotations),

@@ -99,8 +99,8 @@ impl DeclaredJob {
         let labelled = defaulting::with_labels(self, &steps);
         // The marks hold the pods, which nothing would ever start if the object is not managed.
         if defaulting::must_suspend(labelled.queue_name(), facts) {
-            let parts = (&self.kind, &self.object);
-            steps.extend(marked_pods::marks(parts, pods, |key| labelled.label(key)));
+            let label = |key: &str| labelled.label(key);
+            steps.extend(marked_pods::marks(&self.kind, &self.object, pods, label));
         }
         steps
     }
@@ -233,7 +233,7 @@ impl GenericJob for DeclaredJob {
             return Some(started);
         };
         // Some versions of the operator refuse a change of patches that comes with the switch.
-        if !training.same_additions((&self.object, &started.object), &started.resolved.pod_sets) {
+        if !training.same_additions(&self.object, &started.object, &started.resolved.pod_sets) {
             // All of them refuse it while pods are active.
             let waits = self.keeps_additions() && self.is_active();
             return (!waits).then(|| started.to_suspended());
@@ -285,7 +285,7 @@ impl GenericJob for DeclaredJob {
             queue_name: self.queue_name(),
             priority_class: self.label(PRIORITY_CLASS),
         };
-        grouped_pods::as_member((&self.kind, &self.object), &owner, pod, gates)
+        grouped_pods::as_member(&self.kind, &self.object, &owner, pod, gates)
     }
 
     fn pod_sets(&self, gates: JobGates) -> Vec<PodSet> {

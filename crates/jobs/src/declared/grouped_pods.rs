@@ -84,7 +84,8 @@ pub(super) fn hold_pods(kind: &Kind, object: &mut Value) {
 
 /// A pod as a member of the group; `None` if it is that already, or the object does not hold it.
 pub(super) fn as_member(
-    (kind, object): (&Kind, &Value),
+    kind: &Kind,
+    object: &Value,
     owner: &GroupOwner<'_>,
     pod: &Pod,
     gates: JobGates,

@@ -16,7 +16,8 @@ use crate::{Kind, defaulting::PatchAdd, template_metadata};
 
 /// The parent that holds each pod, and the labels of a queued pod. Members of a group get these when they join it.
 pub(super) fn marks<'l>(
-    (kind, object): (&Kind, &Value),
+    kind: &Kind,
+    object: &Value,
     pods: &MarkedPods,
     label: impl Fn(&str) -> Option<&'l str>,
 ) -> Option<PatchAdd> {

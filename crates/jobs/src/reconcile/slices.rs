@@ -112,7 +112,7 @@ pub(super) fn reconcile<J: GenericJob + Clone>(
     match slices.holder {
         Some(holder) => {
             steps.extend(with_holder(job, holder, context));
-            steps.extend(resize(job, &sets, (holder, slices.pending), context));
+            steps.extend(resize(job, &sets, holder, slices.pending, context));
         }
         None => steps.extend(without_holder(job, current, context)),
     }
@@ -208,7 +208,8 @@ fn with_deleted<J: GenericJob>(
 fn resize<J: GenericJob>(
     job: &J,
     sets: &[PodSet],
-    (holder, pending): (&Workload, Option<&Workload>),
+    holder: &Workload,
+    pending: Option<&Workload>,
     context: ReconcileContext<'_>,
 ) -> Vec<ReconcileStep<J>> {
     if let Some(step) = follow_time_limit(job, holder) {
@@ -220,7 +221,7 @@ fn resize<J: GenericJob>(
     if is_deleting(&pending.metadata) {
         return remove_finalizer(pending).into_iter().collect();
     }
-    if is_unneeded(job, sets, (holder, pending)) {
+    if is_unneeded(job, sets, holder, pending) {
         return vec![drop_slice(pending)];
     }
     let mut steps = workload_keys::steps(job, pending, context);
@@ -236,7 +237,8 @@ fn resize<J: GenericJob>(
 fn is_unneeded<J: GenericJob>(
     job: &J,
     sets: &[PodSet],
-    (holder, pending): (&Workload, &Workload),
+    holder: &Workload,
+    pending: &Workload,
 ) -> bool {
     // Without pod sets no size is known that would be another one.
     if pending.has_quota_reservation() || job.unresolved().is_some() {

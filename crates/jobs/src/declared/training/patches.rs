@@ -55,7 +55,8 @@ impl TrainingSpec {
     /// Whether two objects have the same additions of a start. The API may have set further fields in stored ones.
     pub(in crate::declared) fn same_additions(
         &self,
-        (one, other): (&Value, &Value),
+        one: &Value,
+        other: &Value,
         sets: &[DeclaredPodSet],
     ) -> bool {
         let infos = |object| {

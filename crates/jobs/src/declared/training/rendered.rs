@@ -51,7 +51,7 @@ pub(super) fn jobs(
         apply(&mut jobs, patch);
     }
     let policy = &runtime["spec"]["mlPolicy"];
-    jobs.iter().map(|one| rendered(one, training, (job, runtime), policy)).collect()
+    jobs.iter().map(|one| rendered(one, training, job, runtime, policy)).collect()
 }
 
 /// Patches the replicated Jobs that a patch names.
@@ -67,7 +67,8 @@ fn apply(jobs: &mut [Value], patch: &Value) {
 fn rendered(
     replicated: &Value,
     training: &Value,
-    (job, runtime): (&str, &Value),
+    job: &str,
+    runtime: &Value,
     policy: &Value,
 ) -> RenderedJob {
     let name = replicated["name"].as_str().unwrap_or_default().to_owned();

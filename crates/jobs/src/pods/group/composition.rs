@@ -284,7 +284,7 @@ impl Composition<'_> {
         copied: &KeysToCopy,
         group: &str,
     ) -> Result<BTreeMap<String, String>, ComposeError> {
-        self.copied_values((group, copied), copied.labels(), |pod, key| pod.label(key))
+        self.copied_values(group, copied, copied.labels(), |pod, key| pod.label(key))
     }
 
     fn copied_annotations(
@@ -292,13 +292,14 @@ impl Composition<'_> {
         copied: &KeysToCopy,
         group: &str,
     ) -> Result<BTreeMap<String, String>, ComposeError> {
-        self.copied_values((group, copied), copied.annotations(), |pod, key| pod.annotation(key))
+        self.copied_values(group, copied, copied.annotations(), |pod, key| pod.annotation(key))
     }
 
     /// The value of each key, which some members may lack. A key that only metrics ask for is left out where members differ.
     fn copied_values<'k>(
         &self,
-        (group, all): (&str, &KeysToCopy),
+        group: &str,
+        all: &KeysToCopy,
         keys: impl Iterator<Item = &'k String>,
         value: impl for<'p> Fn(&'p Pod, &str) -> Option<&'p str>,
     ) -> Result<BTreeMap<String, String>, ComposeError> {
