@@ -10,8 +10,8 @@ use crds::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    admitted_infos::{AdmittedInfosError, FlavorsByName},
     pod_set_info::{PodSetInfo, StartError},
-    pod_sets_info::{FlavorsByName, PodSetsInfoError},
 };
 
 /// Additions to the pods of one pod set.
@@ -31,10 +31,10 @@ struct CarriedAssignment {
 pub fn annotation(
     workload: &Workload,
     flavors: &FlavorsByName,
-) -> Result<String, PodSetsInfoError> {
+) -> Result<String, AdmittedInfosError> {
     let name = || workload.metadata.name.clone().unwrap_or_default();
     let Some(admission) = &workload.status.admission else {
-        return Err(PodSetsInfoError::NotAdmitted { workload: name() });
+        return Err(AdmittedInfosError::NotAdmitted { workload: name() });
     };
     let mut all = BTreeMap::new();
     for assignment in &admission.pod_set_assignments {
@@ -65,10 +65,10 @@ pub(crate) enum FlavorInfoError {
 }
 
 impl FlavorInfoError {
-    pub(crate) fn of(self, workload: String) -> PodSetsInfoError {
+    pub(crate) fn of(self, workload: String) -> AdmittedInfosError {
         match self {
-            Self::Missing(flavor) => PodSetsInfoError::NoFlavor { workload, flavor },
-            Self::Conflict(error) => PodSetsInfoError::Start(error),
+            Self::Missing(flavor) => AdmittedInfosError::NoFlavor { workload, flavor },
+            Self::Conflict(error) => AdmittedInfosError::Start(error),
         }
     }
 }

@@ -8,7 +8,7 @@
 //!     ├─ Workload        construct_workload, workload_name, topology_request
 //!     │    match         equivalence
 //!     ├─ reconcile       next steps of a job and its Workload; pods_ready
-//!     │    start, stop   pod_sets_info ──> pod_set_info
+//!     │    start, stop   admitted_infos ──> pod_set_info
 //!     └─ dispatch        remote_objects ──> clone_assignment
 //! ```
 //!
@@ -24,7 +24,7 @@
 //! | What is the next step? | [`reconcile`] |
 //! | Which fields have a wrong type? | [`expected_type`], [`unreadable_status`] |
 //! | Which pod sets can no Workload have? | [`pod_sets_problem`] |
-//! | What do pods get at a start? | [`pod_sets_info`], [`pod_set_info`] |
+//! | What do pods get at a start? | [`admitted_infos`], [`pod_set_info`] |
 //! | Which taints do the pods tolerate? | [`pod_tolerations`] |
 //! | What is a pod, and a group of pods? | [`pods`] |
 //! | What is a set of replicas, each with a Workload? | [`replicas`], [`leader_worker_set`] |
@@ -45,6 +45,7 @@
 //!
 //! Objects are inputs, steps and changed objects are results; the caller reads and writes.
 
+pub mod admitted_infos;
 pub mod ancestor_search;
 pub mod bounded_status;
 pub mod clone_assignment;
@@ -73,7 +74,6 @@ mod node_affinity;
 pub mod nulls;
 pub mod pod_counts;
 pub mod pod_set_info;
-pub mod pod_sets_info;
 pub mod pod_sets_problem;
 pub mod pod_tolerations;
 pub mod pods;

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
     use crate::{
         GenericJob, JobGates, JobObject,
-        pod_sets_info::{AssignedFlavors, FlavorsByName},
+        admitted_infos::{AssignedFlavors, FlavorsByName},
         reconcile::{ReconcileContext, pods_ready, reconcile},
         remote_objects::{RemoteIdentity, remote_job},
     };

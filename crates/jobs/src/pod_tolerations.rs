@@ -1,7 +1,7 @@
 //! What the pods of a pod set of an admitted Workload tolerate (docs/reference/kueue.md §4.11).
 //!
 //! Tolerations of the template, the flavors and the checks add up and never contradict each other, unlike the rest of the
-//! [pod set infos](crate::pod_sets_info). So they can be read where these cannot, and as far as the flavors are there.
+//! [pod set infos](crate::admitted_infos). So they can be read where these cannot, and as far as the flavors are there.
 
 use crds::{
     meta::Toleration,
@@ -9,8 +9,8 @@ use crds::{
 };
 
 use crate::{
+    admitted_infos::{AssignedFlavors, FlavorsByName},
     clone_assignment,
-    pod_sets_info::{AssignedFlavors, FlavorsByName},
 };
 
 /// The tolerations of the pods of one pod set.
@@ -65,7 +65,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::{JobGates, pod_sets_info::pod_sets_info};
+    use crate::{JobGates, admitted_infos::infos_of_admission};
 
     /// A Workload with tolerations of its template and of a check, and the flavors `x` and `y`.
     fn workload() -> Workload {
@@ -104,7 +104,7 @@ mod tests {
             |zone: &str| json!({"nodeLabels": {"zone": zone}, "tolerations": [{"key": zone}]});
         let all = flavors(&[("x", zone("a")), ("y", zone("b"))]);
         let own = AssignedFlavors::Own(&all);
-        assert!(pod_sets_info(&workload(), own, JobGates::default()).is_err());
+        assert!(infos_of_admission(&workload(), own, JobGates::default()).is_err());
         let (mut keys, complete) = read(&workload(), own);
         keys.sort();
         assert_eq!((keys.concat(), complete), ("abcheckown".to_owned(), true));

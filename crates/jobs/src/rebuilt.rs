@@ -28,9 +28,9 @@ use serde_json::{Value, json};
 
 use crate::{
     GenericJob, JobGates, JobObject, Pod,
+    admitted_infos::remove_identity,
     construct_workload::{owner_reference, uid_label},
     pod_set_info::SCHEDULING_GATES,
-    pod_sets_info::remove_identity,
     pods::group,
 };
 

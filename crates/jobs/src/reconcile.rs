@@ -32,9 +32,9 @@ use jiff::Timestamp;
 use self::{reclaimable_pods::update_reclaimable_pods, workload_match::WorkloadMatch};
 use crate::{
     GenericJob, JobGates,
+    admitted_infos::{self, AssignedFlavors},
     generic_job::{JobOutcome, Stop},
     pod_set_info::PodSetInfo,
-    pod_sets_info::{self, AssignedFlavors},
     pod_sets_problem,
     prebuilt::prebuilt_name,
     topology_request,
@@ -306,7 +306,7 @@ fn start<J: GenericJob + Clone>(
         let is_permanent = context.prebuilt && job.contradicts_itself();
         return if is_permanent { failed(message.to_owned()) } else { refuse_unresolved(job) };
     }
-    let infos = match pod_sets_info::startable_infos(workload, context.flavors, context.gates) {
+    let infos = match admitted_infos::startable_infos(workload, context.flavors, context.gates) {
         Ok(Some(infos)) => infos,
         Ok(None) => return None,
         Err(error) => return failed(error.to_string()),

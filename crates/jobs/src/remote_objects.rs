@@ -17,8 +17,8 @@ use serde_json::{Value, json};
 
 use crate::{
     GenericJob, Gvk, JobGates,
+    admitted_infos::{AdmittedInfosError, FlavorsByName},
     integrations::controller,
-    pod_sets_info::{FlavorsByName, PodSetsInfoError},
     prebuilt::MAX_LABEL_LENGTH,
     set_copies,
 };
@@ -74,7 +74,7 @@ pub fn remote_workload(
     workload: &Workload,
     flavors: &FlavorsByName,
     identity: RemoteIdentity<'_>,
-) -> Result<Workload, PodSetsInfoError> {
+) -> Result<Workload, AdmittedInfosError> {
     let mut labels = workload.metadata.labels.clone().unwrap_or_default();
     // The copy of the job has another uid (docs/reference/multikueue.md §1.6).
     labels.remove(JOB_UID);

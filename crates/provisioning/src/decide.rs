@@ -17,7 +17,7 @@ use crds::{
     },
     v1beta2::{AdmissionCheckState, ProvisioningRequestConfigSpec, Workload},
 };
-use jobs::pod_sets_info::AssignedFlavors;
+use jobs::admitted_infos::AssignedFlavors;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
 use crate::{

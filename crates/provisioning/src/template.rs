@@ -14,7 +14,7 @@ use crds::{
     pod::{Container, PodTemplate, ResourceRequirements},
     v1beta2::Workload,
 };
-use jobs::pod_sets_info::{AssignedFlavors, PodSetsInfoError, add_flavors};
+use jobs::admitted_infos::{AdmittedInfosError, AssignedFlavors, add_flavors};
 use k8s_openapi::{
     Resource,
     apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference},
@@ -39,7 +39,7 @@ pub fn entry_template(
     request: &str,
     entry: &EntryPods<'_>,
     flavors: AssignedFlavors<'_>,
-) -> Result<EntryTemplate, PodSetsInfoError> {
+) -> Result<EntryTemplate, AdmittedInfosError> {
     let mut template = entry.pod_set.template.clone();
     // An autoscaler makes no room for pods with a gate.
     if let Some(spec) = &mut template.spec {

@@ -9,7 +9,7 @@
 
 use std::time::Duration;
 
-use ::jobs::pod_sets_info::AssignedFlavors;
+use ::jobs::admitted_infos::AssignedFlavors;
 use crds::{
     meta::is_true,
     names::{

@@ -5,7 +5,7 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use ::jobs::pod_sets_info::AssignedFlavors;
+use ::jobs::admitted_infos::AssignedFlavors;
 use crds::v1beta2::Workload;
 use index::{AdmissionMode, AffectedWorkloads, Index};
 use kube::Resource;

@@ -2,9 +2,9 @@
 
 use ::jobs::{
     GenericJob, JobObject, Kind,
+    admitted_infos::AssignedFlavors,
     construct_workload::{PrioritySource, WorkloadPriority},
     lookups::LookupKind,
-    pod_sets_info::AssignedFlavors,
     pods,
 };
 use crds::{

@@ -236,7 +236,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::pod_sets_info::AssignedFlavors;
+    use crate::admitted_infos::AssignedFlavors;
     use crate::{
         GenericJob, JobGates, JobObject, Kind,
         construct_workload::{KeysToCopy, WorkloadPriority, construct_workload},

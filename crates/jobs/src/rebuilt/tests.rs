@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 use super::*;
 use crate::{
     Kinds,
+    admitted_infos::{AssignedFlavors, FlavorsByName, infos_of_admission},
     construct_workload::{KeysToCopy, WorkloadPriority, construct_workload},
     equivalence::same_work,
-    pod_sets_info::{AssignedFlavors, FlavorsByName, pod_sets_info},
     pods::group::{RoleComparison, compose, group_workload},
     remote_objects::{RemoteIdentity, remote_job, remote_workload},
 };
@@ -111,7 +111,7 @@ fn on_worker(jobs: &[JobObject], workload: &Workload) -> (Workload, Vec<JobObjec
     let mut clone = remote_workload(workload, &flavors, identity).expect("a clone");
     clone.metadata.uid = Some("clone".to_owned());
     clone.status.admission = workload.status.admission.clone();
-    let infos = pod_sets_info(&clone, AssignedFlavors::Carried, gates).expect("it starts");
+    let infos = infos_of_admission(&clone, AssignedFlavors::Carried, gates).expect("it starts");
     let started = jobs.iter().map(|job| {
         let mut copy = remote_job(job, workload, identity, gates);
         copy.run_with_pod_sets_info(&infos, gates).expect("it starts");

@@ -16,9 +16,9 @@ use serde_json::{Value, json};
 use super::*;
 use crate::{
     Job, JobObject, Kinds, StopWrite,
+    admitted_infos::FlavorsByName,
     construct_workload::{KeysToCopy, ReplacedSlice, WorkloadPriority, construct_workload},
     lookups::FoundObjects,
-    pod_sets_info::FlavorsByName,
 };
 
 const GATES: fn() -> JobGates = JobGates::default;
@@ -183,8 +183,9 @@ fn stopped(mut job: Job, evicted: &Workload, seen: &mut Vec<String>) -> Job {
 #[test]
 fn quota_of_an_evicted_job_is_released_when_its_pods_are_gone() {
     let evicted = workload(&["QuotaReserved", "Admitted", "Evicted"]);
-    let infos = pod_sets_info::pod_sets_info(&evicted, AssignedFlavors::Own(&flavors()), GATES())
-        .expect("admitted");
+    let infos =
+        admitted_infos::infos_of_admission(&evicted, AssignedFlavors::Own(&flavors()), GATES())
+            .expect("admitted");
     let mut running = job(&json!({ "status": { "active": 2 } }));
     running.run_with_pod_sets_info(&infos, GATES()).expect("starts");
     let mut seen = Vec::new();
@@ -225,8 +226,9 @@ fn a_deleted_workload_stops_its_job_first() {
     deleting.metadata.deletion_timestamp =
         serde_json::from_value(json!("2026-01-01T00:00:00Z")).ok();
     let running = job(&json!({ "spec": { "suspend": false }, "status": { "active": 1 } }));
-    let infos = pod_sets_info::pod_sets_info(&deleting, AssignedFlavors::Own(&flavors()), GATES())
-        .expect("admitted");
+    let infos =
+        admitted_infos::infos_of_admission(&deleting, AssignedFlavors::Own(&flavors()), GATES())
+            .expect("admitted");
     let mut running = running;
     running.run_with_pod_sets_info(&infos, GATES()).expect("starts");
     assert_eq!(steps(&running, &[&deleting]), ["stop WorkloadDeleted"]);
@@ -284,8 +286,9 @@ fn a_conflict_finishes_the_workload() {
 #[test]
 fn finished_pods_are_reclaimable() {
     let admitted = workload(&["QuotaReserved", "Admitted"]);
-    let infos = pod_sets_info::pod_sets_info(&admitted, AssignedFlavors::Own(&flavors()), GATES())
-        .expect("admitted");
+    let infos =
+        admitted_infos::infos_of_admission(&admitted, AssignedFlavors::Own(&flavors()), GATES())
+            .expect("admitted");
     let mut running = job(&json!({ "spec": { "completions": 2 }, "status": { "succeeded": 1 } }));
     running.run_with_pod_sets_info(&infos, GATES()).expect("starts");
     assert_eq!(steps(&running, &[&admitted]), ["reclaim 1"]);

@@ -4,10 +4,9 @@ use crds::v1beta2::{Workload, WorkloadSpec};
 
 use super::ReconcileContext;
 use crate::{
-    GenericJob, JobGates,
+    GenericJob, JobGates, admitted_infos,
     construct_workload::max_exec_time,
     equivalence::{equivalent, equivalent_to_prebuilt},
-    pod_sets_info,
 };
 
 /// The matching Workload, and the other ones.
@@ -59,7 +58,7 @@ fn is_equivalent<J: GenericJob>(
     let reserved = workload.has_quota_reservation();
     let infos = if reserved {
         // A missing flavor does not prove a difference; it may still be created.
-        match pod_sets_info::pod_sets_info(workload, context.flavors, context.gates) {
+        match admitted_infos::infos_of_admission(workload, context.flavors, context.gates) {
             Ok(infos) => Some(infos),
             Err(_) => return true,
         }

@@ -22,11 +22,11 @@ use crds::{
 };
 use jobs::{
     GenericJob, JobGates, JobObject, Kinds, StopWrite,
+    admitted_infos::{AssignedFlavors, FlavorsByName, infos_of_admission},
     defaulting::{self, DefaultingFacts},
     generic_job::Stop,
     lookups::FoundObjects,
     pod_set_info::PodSetInfo,
-    pod_sets_info::{AssignedFlavors, FlavorsByName, pod_sets_info},
     validate,
 };
 use kinds_recording::{RecordedCase, RecordedStep, cases};
@@ -327,7 +327,7 @@ impl Comparison {
         let Some(before) = before else { return };
         if before.is_suspended() && !job.spec_suspended() {
             self.n_starts += 1;
-            let infos = pod_sets_info(&workload, AssignedFlavors::Own(&flavors()), gates())
+            let infos = infos_of_admission(&workload, AssignedFlavors::Own(&flavors()), gates())
                 .expect("it is admitted");
             let mut started = before;
             started.run_with_pod_sets_info(&infos, gates()).expect("it starts");

@@ -10,8 +10,8 @@ use crds::{
 use jiff::Timestamp;
 use jobs::{
     GenericJob, JobGates, Pod, StopWrite,
+    admitted_infos::AssignedFlavors,
     construct_workload::{KeysToCopy, WorkloadPriority},
-    pod_sets_info::AssignedFlavors,
     pods::group::{self, GroupContext, RoleComparison},
     reconcile::{JobStep, ReconcileStep, WorkloadStep},
 };

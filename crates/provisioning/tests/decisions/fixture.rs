@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 use crds::v1beta2::{ProvisioningRequestConfigSpec, Workload};
 use expect_test::Expect;
-use jobs::pod_sets_info::AssignedFlavors;
+use jobs::admitted_infos::AssignedFlavors;
 use provisioning::{
     AskedCheck, AskingWorkload, CheckDecision, EntryTemplate, ProvisioningRequest, RequestStep,
     decide,

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use ::jobs::{
     JobGates, Kinds,
+    admitted_infos::AssignedFlavors,
     construct_workload::{KeysToCopy, PrioritySource, WorkloadPriority},
     integrations::ManagedKinds,
-    pod_sets_info::AssignedFlavors,
 };
 use index::Index;
 use runtime::events::EventRecord;

@@ -20,7 +20,7 @@ mod workload_changes;
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use ::jobs::{JobObject, Kind, lookups::LookupKind, pod_sets_info::AssignedFlavors};
+use ::jobs::{JobObject, Kind, admitted_infos::AssignedFlavors, lookups::LookupKind};
 use crds::{
     meta::is_true,
     names::conditions::FINISHED,

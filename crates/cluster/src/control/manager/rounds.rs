@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ::jobs::pod_sets_info::AssignedFlavors;
+use ::jobs::admitted_infos::AssignedFlavors;
 use crds::meta::is_rebuilding;
 use runtime::watch::Key;
 use variants::VariantAdmission;

@@ -1,6 +1,6 @@
 //! What decides about dispatch beside the copies.
 
-use ::jobs::pod_sets_info::FlavorsByName;
+use ::jobs::admitted_infos::FlavorsByName;
 use dispatch::Fleet;
 
 use crate::control::{

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ::jobs::{pod_sets_info::FlavorsByName, remote_objects::RemoteIdentity};
+use ::jobs::{admitted_infos::FlavorsByName, remote_objects::RemoteIdentity};
 use dispatch::{Fleet, HubIncarnation, WorkloadRequest};
 use engine::ids::{ClusterId, WorkloadId};
 use runtime::watch::Key;

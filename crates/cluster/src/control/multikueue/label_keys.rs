@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use ::jobs::pod_sets_info::FlavorsByName;
+use ::jobs::admitted_infos::FlavorsByName;
 use crds::v1alpha1::{ClusterCapacity, LOCAL, WorkerManager};
 use runtime::{watch::Key, write::Write};
 use serde_json::{Value, json};

@@ -90,7 +90,7 @@ mod worker_writes;
 
 use std::{collections::BTreeSet, time::Duration};
 
-use ::jobs::{JobObject, Kind, Kinds, pod_sets_info::FlavorsByName};
+use ::jobs::{JobObject, Kind, Kinds, admitted_infos::FlavorsByName};
 use crds::{v1alpha1::ClusterCapacity, v1beta2::Workload};
 use dispatch::Fleet;
 use engine::ids::WorkloadId;

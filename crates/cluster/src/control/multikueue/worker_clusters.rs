@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use ::jobs::{JobObject, Kind, Kinds, pod_sets_info::FlavorsByName};
+use ::jobs::{JobObject, Kind, Kinds, admitted_infos::FlavorsByName};
 use crds::{
     names::reasons::{CLIENT_CONNECTION_FAILED, ORIGIN_SHARED},
     v1alpha1::ClusterCapacity,

@@ -1,7 +1,7 @@
 //! Writes of copies on workers: created with the epoch, deleted as they were observed, and read where a create is not settled.
 
 use ::jobs::{
-    GenericJob, JobGates, JobObject, pod_sets_info::FlavorsByName, remote_objects,
+    GenericJob, JobGates, JobObject, admitted_infos::FlavorsByName, remote_objects,
     remote_objects::RemoteIdentity,
 };
 use crds::{

@@ -7,7 +7,7 @@ use ::provisioning::{
     attempt::template_name, decide, is_over, next_names, unclaimed,
 };
 use crds::v1beta2::{AdmissionCheckState, Workload};
-use jobs::pod_sets_info::AssignedFlavors;
+use jobs::admitted_infos::AssignedFlavors;
 use runtime::watch::Key;
 
 use super::Provisioning;

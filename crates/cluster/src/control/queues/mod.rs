@@ -22,7 +22,7 @@ use crds::v1beta2::{
     Workload,
 };
 use jiff::Timestamp;
-use jobs::pod_sets_info::FlavorsByName;
+use jobs::admitted_infos::FlavorsByName;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use runtime::{watch::Key, writer::WriteOutcome};
 

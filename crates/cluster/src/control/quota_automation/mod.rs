@@ -18,7 +18,7 @@ use crds::{
 use dispatch::Fleet;
 use index::{UnsupportedQuota, WorkerQuota, manager_quota, node_totals, only_flavor};
 use jiff::{SignedDuration, Timestamp};
-use jobs::pod_sets_info::FlavorsByName;
+use jobs::admitted_infos::FlavorsByName;
 use runtime::watch::{Change, Key};
 
 use self::worker_queues::WorkerQueues;

@@ -37,7 +37,7 @@ use std::{
     sync::Arc,
 };
 
-use ::jobs::pod_sets_info::AssignedFlavors;
+use ::jobs::admitted_infos::AssignedFlavors;
 use crds::v1beta2::Workload;
 use index::status::assigned_nodes;
 use jiff::Timestamp;

@@ -7,7 +7,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use ::jobs::{pod_sets_info::AssignedFlavors, pod_tolerations::PodTolerations};
+use ::jobs::{admitted_infos::AssignedFlavors, pod_tolerations::PodTolerations};
 use config::gates::{Gate, Gates};
 use crds::{meta::Taint, v1beta2::Workload};
 use index::status::nodes_of_pod_set;

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 
 use super::{Role, SparkSpec};
 use crate::{
+    admitted_infos::remove_identity,
     pod_set_info::{PodSetInfo, SCHEDULING_GATES, StartError},
-    pod_sets_info::remove_identity,
     pointer::Pointer,
 };
 

@@ -40,10 +40,10 @@ pub use self::{
 use self::members::Members;
 use crate::{
     GenericJob, JobGates,
+    admitted_infos::{self, AssignedFlavors},
     construct_workload::{KeysToCopy, max_exec_time},
     integrations::controller,
     pod_set_info::PodSetInfo,
-    pod_sets_info::{self, AssignedFlavors},
     pods::{Pod, kind},
     prebuilt::prebuilt_name,
     reconcile::{
@@ -405,7 +405,7 @@ fn start_gated(workload: &Workload, members: &Members<'_>, context: GroupContext
         let reason = reasons::FAILED_TO_START;
         vec![WorkloadStep::Finish { reason, message }.of(workload)]
     };
-    let infos = match pod_sets_info::startable_infos(workload, context.flavors, context.gates) {
+    let infos = match admitted_infos::startable_infos(workload, context.flavors, context.gates) {
         Ok(Some(infos)) => infos,
         Ok(None) => return Vec::new(),
         Err(error) => return failed(error.to_string()),

@@ -41,7 +41,7 @@ pub enum AssignedFlavors<'a> {
 
 /// Why the pod set infos of a Workload cannot be computed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PodSetsInfoError {
+pub enum AdmittedInfosError {
     /// The Workload is not admitted.
     #[error("start Workload {workload}: it is not admitted")]
     NotAdmitted {
@@ -78,70 +78,107 @@ pub fn startable_infos(
     flavors: AssignedFlavors<'_>,
     gates: JobGates,
 ) -> Result<Option<Vec<PodSetInfo>>, StartError> {
-    match pod_sets_info(workload, flavors, gates) {
+    match infos_of_admission(workload, flavors, gates) {
         Ok(infos) => Ok(Some(infos)),
-        Err(PodSetsInfoError::Start(error)) => Err(error),
+        Err(AdmittedInfosError::Start(error)) => Err(error),
         // Flavors may still be created; a clone is replaced when its manager dispatches it again.
         Err(
-            PodSetsInfoError::NotAdmitted { .. }
-            | PodSetsInfoError::NoFlavor { .. }
-            | PodSetsInfoError::NoAssignment { .. },
+            AdmittedInfosError::NotAdmitted { .. }
+            | AdmittedInfosError::NoFlavor { .. }
+            | AdmittedInfosError::NoAssignment { .. },
         ) => Ok(None),
     }
 }
 
 /// Pod set infos in the order of the Workload.
-pub fn pod_sets_info(
+pub fn infos_of_admission(
     workload: &Workload,
     flavors: AssignedFlavors<'_>,
     gates: JobGates,
-) -> Result<Vec<PodSetInfo>, PodSetsInfoError> {
+) -> Result<Vec<PodSetInfo>, AdmittedInfosError> {
     let name = workload.metadata.name.clone().unwrap_or_default();
     let Some(admission) = &workload.status.admission else {
-        return Err(PodSetsInfoError::NotAdmitted { workload: name });
+        return Err(AdmittedInfosError::NotAdmitted { workload: name });
     };
     let pod_sets = workload.spec.pod_sets.iter();
     // CEL: as many assignments as pod sets while quota is reserved (docs/reference/kueue.md §1.2).
     let pairs = pod_sets.zip(&admission.pod_set_assignments);
-    pairs
-        .map(|(pod_set, assignment)| {
-            pod_set_info(workload, pod_set, (admission, assignment), flavors, gates)
-        })
-        .collect()
+    let admitted = pairs.map(|(pod_set, assignment)| {
+        AdmittedPodSet { workload, admission, pod_set, assignment }.info(flavors, gates)
+    });
+    admitted.collect()
 }
 
-fn pod_set_info(
-    workload: &Workload,
-    pod_set: &PodSet,
-    (admission, assignment): (&Admission, &PodSetAssignment),
-    flavors: AssignedFlavors<'_>,
-    gates: JobGates,
-) -> Result<PodSetInfo, PodSetsInfoError> {
-    // Partial admission assigns fewer pods than the pod set has.
-    let count = assignment.count.or(pod_set.count).unwrap_or(1);
-    let mut info = PodSetInfo { name: pod_set.name.clone(), count, ..PodSetInfo::default() };
-    info.add(&additions(workload, assignment, flavors)?)?;
-    // The agent's assignment names nodes, not domains that an ungater chooses among.
-    let ungated = !matches!(flavors, AssignedFlavors::Own(_));
-    // A delayed assignment gates the pods as well, until the second pass has found their domains. Without the gate
-    // TopologyAwareScheduling no pod is ungated, whatever a status from before says.
-    let has_domains = assignment.topology_assignment.is_some();
-    let has_topology = has_domains || assignment.delayed_topology_request.is_some();
-    if gates.topology && !ungated && has_topology {
-        info.add(&topology(pod_set))?;
-    }
-    info.add(&identity(workload, pod_set, admission, gates))?;
-    // In the order of the status, after the flavors (docs/reference/kueue.md §7.7): a conflict names
-    // the value of the check as the new one.
-    for check in &workload.status.admission_checks {
-        for update in check.pod_set_updates.iter().filter(|update| update.name == pod_set.name) {
-            info.add(&of_check_update(update)).map_err(|conflict| StartError::OfCheck {
-                check: check.name.clone(),
-                conflict: Box::new(conflict),
-            })?;
+/// A pod set of an admitted Workload.
+#[derive(Clone, Copy)]
+struct AdmittedPodSet<'a> {
+    workload: &'a Workload,
+    admission: &'a Admission,
+    pod_set: &'a PodSet,
+    assignment: &'a PodSetAssignment,
+}
+
+impl AdmittedPodSet<'_> {
+    fn info(
+        self,
+        flavors: AssignedFlavors<'_>,
+        gates: JobGates,
+    ) -> Result<PodSetInfo, AdmittedInfosError> {
+        let Self { workload, pod_set, assignment, .. } = self;
+        // Partial admission assigns fewer pods than the pod set has.
+        let count = assignment.count.or(pod_set.count).unwrap_or(1);
+        let mut info = PodSetInfo { name: pod_set.name.clone(), count, ..PodSetInfo::default() };
+        info.add(&additions(workload, assignment, flavors)?)?;
+        // The agent's assignment names nodes, not domains that an ungater chooses among.
+        let ungated = !matches!(flavors, AssignedFlavors::Own(_));
+        // A delayed assignment gates the pods as well, until the second pass has found their domains. Without the gate
+        // TopologyAwareScheduling no pod is ungated, whatever a status from before says.
+        let has_domains = assignment.topology_assignment.is_some();
+        let has_topology = has_domains || assignment.delayed_topology_request.is_some();
+        if gates.topology && !ungated && has_topology {
+            info.add(&topology(pod_set))?;
         }
+        info.add(&self.identity(gates))?;
+        // In the order of the status, after the flavors (docs/reference/kueue.md §7.7): a conflict names
+        // the value of the check as the new one.
+        for check in &workload.status.admission_checks {
+            for update in check.pod_set_updates.iter().filter(|update| update.name == pod_set.name)
+            {
+                info.add(&of_check_update(update)).map_err(|conflict| StartError::OfCheck {
+                    check: check.name.clone(),
+                    conflict: Box::new(conflict),
+                })?;
+            }
+        }
+        Ok(info)
     }
-    Ok(info)
+
+    /// Labels and annotations that identify Workload, pod set and queues.
+    fn identity(self, gates: JobGates) -> PodSetInfo {
+        let Self { workload, admission, pod_set, .. } = self;
+        let mut info = PodSetInfo::default();
+        let labels = workload.metadata.labels.as_ref();
+        // An agent recognises the pods of clones by this label.
+        if labels.is_some_and(|labels| labels.contains_key(MULTI_KUEUE_ORIGIN)) {
+            info.labels.insert(MULTI_KUEUE_WORKER_POD.to_owned(), "true".to_owned());
+        }
+        info.labels.insert(POD_SET.to_owned(), pod_set.name.clone());
+        if gates.topology || gates.scheduler_library {
+            let name = workload.metadata.name.clone().unwrap_or_default();
+            info.annotations.insert(WORKLOAD.to_owned(), name);
+        }
+        let annotations = workload.metadata.annotations.as_ref();
+        if let Some(slice) =
+            annotations.and_then(|annotations| annotations.get(WORKLOAD_SLICE_NAME))
+            && gates.elastic_jobs
+        {
+            info.annotations.insert(WORKLOAD_SLICE_NAME.to_owned(), slice.clone());
+        }
+        if gates.assign_queue_labels {
+            info.labels.extend(queue_labels(workload, admission));
+        }
+        info
+    }
 }
 
 /// Adds what the flavors of an assignment add to a template, and the nodes that an agent assigned.
@@ -153,7 +190,7 @@ pub fn add_flavors(
     workload: &Workload,
     assignment: &PodSetAssignment,
     flavors: AssignedFlavors<'_>,
-) -> Result<(), PodSetsInfoError> {
+) -> Result<(), AdmittedInfosError> {
     Ok(additions(workload, assignment, flavors)?.merge_into(template, false)?)
 }
 
@@ -161,7 +198,7 @@ fn additions(
     workload: &Workload,
     assignment: &PodSetAssignment,
     flavors: AssignedFlavors<'_>,
-) -> Result<PodSetInfo, PodSetsInfoError> {
+) -> Result<PodSetInfo, AdmittedInfosError> {
     let name = || workload.metadata.name.clone().unwrap_or_default();
     let own = |flavors| {
         clone_assignment::of_flavors(assignment, flavors).map_err(|error| error.of(name()))
@@ -171,7 +208,7 @@ fn additions(
         AssignedFlavors::OwnOnNodes(flavors) => own(flavors)?,
         // Pods without the additions might run on nodes of another flavor.
         AssignedFlavors::Carried => clone_assignment::read(workload, &assignment.name)
-            .ok_or_else(|| PodSetsInfoError::NoAssignment { workload: name() })?,
+            .ok_or_else(|| AdmittedInfosError::NoAssignment { workload: name() })?,
     };
     info.add(&on_hosts(assignment))?;
     Ok(info)
@@ -205,36 +242,6 @@ fn topology(pod_set: &PodSet) -> PodSetInfo {
     }
 }
 
-/// Labels and annotations that identify Workload, pod set and queues.
-fn identity(
-    workload: &Workload,
-    pod_set: &PodSet,
-    admission: &Admission,
-    gates: JobGates,
-) -> PodSetInfo {
-    let mut info = PodSetInfo::default();
-    let labels = workload.metadata.labels.as_ref();
-    // An agent recognises the pods of clones by this label.
-    if labels.is_some_and(|labels| labels.contains_key(MULTI_KUEUE_ORIGIN)) {
-        info.labels.insert(MULTI_KUEUE_WORKER_POD.to_owned(), "true".to_owned());
-    }
-    info.labels.insert(POD_SET.to_owned(), pod_set.name.clone());
-    if gates.topology || gates.scheduler_library {
-        let name = workload.metadata.name.clone().unwrap_or_default();
-        info.annotations.insert(WORKLOAD.to_owned(), name);
-    }
-    let annotations = workload.metadata.annotations.as_ref();
-    if let Some(slice) = annotations.and_then(|annotations| annotations.get(WORKLOAD_SLICE_NAME))
-        && gates.elastic_jobs
-    {
-        info.annotations.insert(WORKLOAD_SLICE_NAME.to_owned(), slice.clone());
-    }
-    if gates.assign_queue_labels {
-        info.labels.extend(queue_labels(workload, admission));
-    }
-    info
-}
-
 /// Labels with the names of the queues. A name that is not a DNS label is left out.
 fn queue_labels(
     workload: &Workload,
@@ -248,7 +255,7 @@ fn queue_labels(
     valid.map(|(key, name)| (key.to_owned(), name))
 }
 
-/// Removes what [`identity`] adds. Returns whether anything was removed.
+/// Removes what [`AdmittedPodSet::identity`] adds. Returns whether anything was removed.
 pub(crate) fn remove_identity(template: &mut PodTemplate) -> bool {
     let Some(metadata) = &mut template.metadata else {
         return false;
@@ -285,13 +292,17 @@ mod tests {
         [("x".to_owned(), spec(x)), ("y".to_owned(), spec(y))].into()
     }
 
-    fn of(assignment: &Value, updates: &Value, x: &Value) -> Result<PodSetInfo, PodSetsInfoError> {
+    fn of(
+        assignment: &Value,
+        updates: &Value,
+        x: &Value,
+    ) -> Result<PodSetInfo, AdmittedInfosError> {
         let status = json!({
             "admission": { "clusterQueue": "cq", "podSetAssignments": [assignment] },
             "admissionChecks": [{ "name": "c", "podSetUpdates": updates }],
         });
         let y = json!({ "nodeLabels": { "gpu": "h100" } });
-        pod_sets_info(
+        infos_of_admission(
             &workload(&status),
             AssignedFlavors::Own(&flavors(x, &y)),
             JobGates::default(),
@@ -329,7 +340,7 @@ mod tests {
         let own = flavors(&json!({}), &json!({}));
         for (topology, scheduler_library) in [(true, false), (false, true), (false, false)] {
             let gates = JobGates { topology, scheduler_library, ..JobGates::default() };
-            let infos = pod_sets_info(&workload(&status), AssignedFlavors::Own(&own), gates);
+            let infos = infos_of_admission(&workload(&status), AssignedFlavors::Own(&own), gates);
             let info = infos.expect("pods can start").remove(0);
             let named = info.annotations.contains_key("kueue.x-k8s.io/workload");
             assert_eq!(named, topology || scheduler_library);
@@ -362,7 +373,7 @@ mod tests {
             let admission = json!({ "clusterQueue": "cq", "podSetAssignments": [assignment] });
             let stored = workload(&json!({ "admission": admission }));
             let gates = JobGates { topology, ..JobGates::default() };
-            let infos = pod_sets_info(&stored, AssignedFlavors::Own(&own), gates);
+            let infos = infos_of_admission(&stored, AssignedFlavors::Own(&own), gates);
             let info = infos.expect("pods can start").remove(0);
             let implied = "kueue.x-k8s.io/podset-unconstrained-topology";
             assert_eq!(!info.scheduling_gates.is_empty(), topology, "{field}={value}");
@@ -377,11 +388,11 @@ mod tests {
         }));
         let carried = r#"{"main":{"nodeSelector":{"zone":"hub"}}}"#;
         let zone = |clone: &Workload, flavors: AssignedFlavors<'_>| {
-            let mut infos = pod_sets_info(clone, flavors, JobGates::default())?;
+            let mut infos = infos_of_admission(clone, flavors, JobGates::default())?;
             Ok(infos.remove(0).node_selector.remove("zone"))
         };
         let own = flavors(&json!({ "nodeLabels": { "zone": "a" } }), &json!({}));
-        let missing = Err(PodSetsInfoError::NoAssignment { workload: "job-train".to_owned() });
+        let missing = Err(AdmittedInfosError::NoAssignment { workload: "job-train".to_owned() });
         assert_eq!(zone(&clone, AssignedFlavors::Carried), missing);
         let annotation = ("sluice.dev/assignment".to_owned(), carried.to_owned());
         clone.metadata.annotations.get_or_insert_default().extend([annotation]);
@@ -402,7 +413,7 @@ mod tests {
             let mut clone = workload(&json!({ "admission": admission }));
             let carried = ("sluice.dev/assignment".to_owned(), r#"{"main":{}}"#.to_owned());
             clone.metadata.annotations.get_or_insert_default().extend([carried]);
-            let infos = pod_sets_info(&clone, AssignedFlavors::Carried, JobGates::default());
+            let infos = infos_of_admission(&clone, AssignedFlavors::Carried, JobGates::default());
             infos.expect("pods can start").remove(0)
         };
         let one = info(&["a"]);
@@ -420,17 +431,19 @@ mod tests {
     fn conflicts_and_missing_flavors_are_errors() {
         let other = json!({ "nodeLabels": { "gpu": "a100" } });
         let conflict = of(&assignment(), &json!([]), &other);
-        assert!(matches!(conflict, Err(PodSetsInfoError::Start(StartError::Conflict { .. }))));
+        assert!(matches!(conflict, Err(AdmittedInfosError::Start(StartError::Conflict { .. }))));
         let mut assignment = assignment();
         assignment["flavors"]["cpu"] = json!("z");
         let missing = of(&assignment, &json!([]), &json!({}));
-        assert!(matches!(missing, Err(PodSetsInfoError::NoFlavor { flavor, .. }) if flavor == "z"));
-        let pending = pod_sets_info(
+        assert!(
+            matches!(missing, Err(AdmittedInfosError::NoFlavor { flavor, .. }) if flavor == "z")
+        );
+        let pending = infos_of_admission(
             &workload(&json!({})),
             AssignedFlavors::Own(&FlavorsByName::new()),
             JobGates::default(),
         );
-        assert!(matches!(pending, Err(PodSetsInfoError::NotAdmitted { .. })));
+        assert!(matches!(pending, Err(AdmittedInfosError::NotAdmitted { .. })));
     }
 
     #[test]
@@ -445,7 +458,7 @@ mod tests {
             });
             let own = FlavorsByName::new();
             let flavors = AssignedFlavors::Own(&own);
-            pod_sets_info(&workload(&status), flavors, JobGates::default())
+            infos_of_admission(&workload(&status), flavors, JobGates::default())
         };
         for map in ["labels", "annotations", "nodeSelector"] {
             let error = updates(map, ["a", "b"]).expect_err("a conflict").to_string();
