@@ -15,6 +15,7 @@ use crate::{
     JobGates, Kind,
     defaulting::PatchAdd,
     elastic_copies::CopiedSize,
+    job_checks::JobChecks,
     lookups::{FoundObjects, NeededObject},
     pod_set_info::{PodSetInfo, StartError},
     pods::Pod,
@@ -311,9 +312,9 @@ pub trait GenericJob: Clone {
         true
     }
 
-    /// Whether an update is refused for the syntax of the queue name or of the time limit.
-    fn checks_syntax_of_updates(&self) -> bool {
-        true
+    /// Which checks the webhook makes. Others are made of every job.
+    fn checks(&self) -> JobChecks {
+        JobChecks::default()
     }
 
     /// Whether the object is a job. Otherwise its pods or its replicas are: it has no time limit and no elasticity to validate,
@@ -322,29 +323,9 @@ pub trait GenericJob: Clone {
         true
     }
 
-    /// Whether a job is refused for topology annotations that are not well formed.
-    fn checks_topology(&self) -> bool {
-        true
-    }
-
     /// What a refusal for a topology annotation adds.
     fn topology_advice(&self) -> &'static str {
         ""
-    }
-
-    /// Whether an elastic job is refused for a required or preferred topology.
-    fn checks_elastic_topology(&self) -> bool {
-        true
-    }
-
-    /// Whether the annotation `pod-index-offset` of templates is checked.
-    fn checks_pod_index_offset(&self) -> bool {
-        false
-    }
-
-    /// Whether a job is refused for more pod sets than a Workload has.
-    fn checks_number_of_pod_sets(&self) -> bool {
-        true
     }
 
     /// Whether a dispatched job does not start in the manager's cluster: it has no field that names another controller, so a
@@ -379,11 +360,6 @@ pub trait GenericJob: Clone {
     /// When an evicted job that is being deleted has no pods that run; `None` if that shows only once it is gone.
     fn released_at(&self, _now: Timestamp, _gates: JobGates) -> Option<Timestamp> {
         None
-    }
-
-    /// Whether a job is refused for pod set groups that do not have two pod sets that agree.
-    fn checks_pod_set_groups(&self) -> bool {
-        true
     }
 
     /// The errors of a new job of a form for which nothing else is checked; `None` for other forms.

@@ -38,6 +38,7 @@ use crate::{
     generic_job::{JobOutcome, Stop, StopWrite},
     go_parse,
     integrations::BATCH_JOB,
+    job_checks::JobChecks,
     kind::{KindDefinition, ManagedBy},
     pod_set_info::{PodSetInfo, StartError},
     pointer::Pointer,
@@ -339,8 +340,8 @@ impl GenericJob for Job {
     }
 
     /// A Job has one pod set.
-    fn checks_pod_set_groups(&self) -> bool {
-        false
+    fn checks(&self) -> JobChecks {
+        JobChecks { pod_set_groups: false, ..JobChecks::default() }
     }
 
     fn validate_create(&self, gates: JobGates) -> Errors {

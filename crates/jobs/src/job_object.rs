@@ -18,6 +18,7 @@ use crate::{
     elastic_copies::CopiedSize,
     generic_job::{JobOutcome, SetSize, Stop},
     job,
+    job_checks::JobChecks,
     leader_worker_set::{self, LeaderWorkerSet},
     lookups::{FoundObjects, NeededObject},
     pod_set_info::{PodSetInfo, StartError},
@@ -510,24 +511,12 @@ impl GenericJob for JobObject {
         of_kind!(self, job => job.is_job())
     }
 
-    fn checks_topology(&self) -> bool {
-        of_kind!(self, job => job.checks_topology())
+    fn checks(&self) -> JobChecks {
+        of_kind!(self, job => job.checks())
     }
 
     fn topology_advice(&self) -> &'static str {
         of_kind!(self, job => job.topology_advice())
-    }
-
-    fn checks_elastic_topology(&self) -> bool {
-        of_kind!(self, job => job.checks_elastic_topology())
-    }
-
-    fn checks_pod_index_offset(&self) -> bool {
-        of_kind!(self, job => job.checks_pod_index_offset())
-    }
-
-    fn checks_number_of_pod_sets(&self) -> bool {
-        of_kind!(self, job => job.checks_number_of_pod_sets())
     }
 
     fn stays_gated_when_dispatched(&self) -> bool {
@@ -558,10 +547,6 @@ impl GenericJob for JobObject {
         of_kind!(self, job => job.released_at(now, gates))
     }
 
-    fn checks_pod_set_groups(&self) -> bool {
-        of_kind!(self, job => job.checks_pod_set_groups())
-    }
-
     fn refuses_prebuilt(&self) -> bool {
         of_kind!(self, job => job.refuses_prebuilt())
     }
@@ -571,10 +556,6 @@ impl GenericJob for JobObject {
             (Self::Declared(job), Self::Declared(old)) => job.checks_update_of(old, gates),
             _ => true,
         }
-    }
-
-    fn checks_syntax_of_updates(&self) -> bool {
-        of_kind!(self, job => job.checks_syntax_of_updates())
     }
 
     fn creation_errors_alone(&self, gates: JobGates) -> Option<Errors> {

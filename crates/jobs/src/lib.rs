@@ -36,6 +36,7 @@
 //! | What of the status of a copy is copied? | [`bounded_status`] |
 //! | What is created on a worker, and changed there? | [`remote_objects`], [`clone_assignment`], [`set_copies`], [`elastic_copies`] |
 //! | What is one job, whatever its kind? | `job_object`, `generic_job` |
+//! | Which checks of webhooks has a kind? | `job_checks` |
 //! | Which gates and settings do kinds obey? | `job_gates`, `elastic_job_gate` |
 //! | How are fields found, kept and read? | `pointer`, `stored_fields`, `nulls` |
 //! | How many pods does a pod set have? | `pod_counts`, `group_sizes` |
@@ -62,6 +63,7 @@ pub mod generic_job;
 pub mod group_sizes;
 pub mod integrations;
 pub mod job;
+pub mod job_checks;
 pub mod job_gates;
 mod job_object;
 pub mod kind;

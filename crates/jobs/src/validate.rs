@@ -79,7 +79,7 @@ fn check_changed<J: GenericJob>(new: &J, old: &J, gates: JobGates) -> Errors {
     if new.creation_errors_alone(gates).is_some() {
         return vec![];
     }
-    let mut errors = if new.checks_syntax_of_updates() { check_syntax(new, gates) } else { vec![] };
+    let mut errors = if new.checks().syntax_of_updates { check_syntax(new, gates) } else { vec![] };
     errors.extend(check_common(new, gates));
     // A former version accepted such a group: what has it is still started and stopped.
     accept_group_of_only_template(&mut errors, old, gates);
@@ -120,13 +120,13 @@ pub fn of_templates<J: GenericJob>(job: &J, gates: JobGates) -> Errors {
 }
 
 fn check_topology<J: GenericJob>(job: &J, gates: JobGates) -> Errors {
-    if !gates.topology || !job.checks_topology() {
+    if !gates.topology || !job.checks().topology {
         return vec![];
     }
     let templates = job.templates();
     let found = topology::check(&templates, gates).into_iter();
     let mut errors: Errors = found.map(|error| error.with_advice(job.topology_advice())).collect();
-    if job.checks_pod_set_groups() {
+    if job.checks().pod_set_groups {
         errors.extend(topology::check_groups(&templates));
     }
     errors
@@ -134,7 +134,7 @@ fn check_topology<J: GenericJob>(job: &J, gates: JobGates) -> Errors {
 
 /// Removes the errors of the groups of a job, which was accepted, if it has one template.
 fn accept_group_of_only_template<J: GenericJob>(errors: &mut Errors, job: &J, gates: JobGates) {
-    let checks = gates.topology && job.checks_topology() && job.checks_pod_set_groups();
+    let checks = gates.topology && job.checks().topology && job.checks().pod_set_groups;
     if errors.is_empty() || !checks {
         return;
     }
@@ -189,7 +189,7 @@ fn check_prebuilt_change<J: GenericJob>(new: &J, old: &J, gates: JobGates) -> Er
 
 fn check_number_of_pod_sets<J: GenericJob>(job: &J) -> Errors {
     let n_templates = job.templates().len();
-    if !job.checks_number_of_pod_sets() || n_templates <= MAX_POD_SETS {
+    if !job.checks().number_of_pod_sets || n_templates <= MAX_POD_SETS {
         return vec![];
     }
     vec![FieldError::invalid(

@@ -27,6 +27,7 @@ use crate::{
     elastic_copies::CopiedSize,
     generic_job::{JobOutcome, SetSize, Stop, StopWrite},
     group_sizes::GroupSizes,
+    job_checks::JobChecks,
     lookups::{FoundObjects, NeededObject},
     pod_set_info::{PodSetInfo, StartError},
     pods::Pod,
@@ -426,32 +427,12 @@ impl GenericJob for DeclaredJob {
             || was_queued
     }
 
-    fn checks_syntax_of_updates(&self) -> bool {
-        self.fields().is_none_or(|fields| fields.checks.syntax_of_updates)
-    }
-
-    fn checks_pod_set_groups(&self) -> bool {
-        self.fields().is_none_or(|fields| fields.checks.pod_set_groups)
-    }
-
-    fn checks_topology(&self) -> bool {
-        self.fields().is_none_or(|fields| fields.checks.topology)
+    fn checks(&self) -> JobChecks {
+        self.fields().map(|fields| fields.checks).unwrap_or_default()
     }
 
     fn topology_advice(&self) -> &'static str {
         self.training().map_or("", |_| training::ADVICE)
-    }
-
-    fn checks_elastic_topology(&self) -> bool {
-        self.fields().is_none_or(|fields| fields.checks.elastic_topology)
-    }
-
-    fn checks_pod_index_offset(&self) -> bool {
-        self.fields().is_some_and(|fields| fields.checks.pod_index_offset)
-    }
-
-    fn checks_number_of_pod_sets(&self) -> bool {
-        self.fields().is_none_or(|fields| fields.checks.number_of_pod_sets)
     }
 
     fn is_held_by_other(&self) -> bool {

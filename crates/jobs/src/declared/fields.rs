@@ -7,7 +7,7 @@ use super::{
     defaults::DefaultField, kind_reference::KindReference, pod_sets::PodSetRule, probe::Probe,
     ray::RaySpec, spark::SparkSpec, training::TrainingSpec,
 };
-use crate::{group_sizes::ResizedGroups, pointer::Pointer};
+use crate::{group_sizes::ResizedGroups, job_checks::JobChecks, pointer::Pointer};
 
 /// Where the fields of a kind stand that decisions read and write.
 ///
@@ -41,7 +41,7 @@ pub struct JobFields {
     pub defaults: Vec<DefaultField>,
     /// What the webhook checks.
     #[serde(default)]
-    pub checks: DeclaredChecks,
+    pub checks: JobChecks,
     /// An object of one of some kinds that jobs name.
     #[serde(default)]
     pub reference: Option<KindReference>,
@@ -138,41 +138,6 @@ impl MarkedPods {
     /// The template of an object.
     pub(super) fn template_of<'a>(&self, object: &'a Value) -> Option<&'a Value> {
         self.template.get(object).filter(|template| template.is_object())
-    }
-}
-
-/// Checks of the webhook that a kind may lack.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-#[expect(clippy::struct_excessive_bools, reason = "each check is independent of the others")]
-pub struct DeclaredChecks {
-    /// Updates are refused for the syntax of the queue name or of the time limit.
-    pub syntax_of_updates: bool,
-    /// A job has at most as many pod sets as a Workload.
-    pub number_of_pod_sets: bool,
-    /// Topology annotations of templates are well formed.
-    pub topology: bool,
-    /// Pod set groups must have two pod sets that agree.
-    pub pod_set_groups: bool,
-    /// An elastic job in a queue keeps the scheduling gates of its templates.
-    pub elastic_gates: bool,
-    /// An elastic job requires and prefers no topology.
-    pub elastic_topology: bool,
-    /// The annotation `pod-index-offset` of a template is a number, and immutable.
-    pub pod_index_offset: bool,
-}
-
-impl Default for DeclaredChecks {
-    fn default() -> Self {
-        Self {
-            syntax_of_updates: true,
-            number_of_pod_sets: true,
-            topology: true,
-            pod_set_groups: true,
-            elastic_gates: true,
-            elastic_topology: true,
-            pod_index_offset: false,
-        }
     }
 }
 

@@ -56,8 +56,8 @@ pub use self::{
     declared_pod_set::IndexLabels,
     defaults::DefaultField,
     fields::{
-        DeclaredChecks, FieldsError, GroupedPods, JobFields, MarkedPods, Outcome, PlacedBy,
-        Reclaimable, RemoteFields,
+        FieldsError, GroupedPods, JobFields, MarkedPods, Outcome, PlacedBy, Reclaimable,
+        RemoteFields,
     },
     kind_reference::KindReference,
     pod_sets::{PodSetName, PodSetRule, TemplateSource},

@@ -14,6 +14,7 @@ use crate::{
     GenericJob, JobGates, Kind, Pod, container_env,
     defaulting::{DefaultingFacts, PatchAdd},
     generic_job::{JobOutcome, SetSize, Stop, StopWrite},
+    job_checks::JobChecks,
     kind::KindDefinition,
     nulls::without_nulls,
     pod_set_info::{PodSetInfo, StartError},
@@ -332,8 +333,8 @@ impl GenericJob for LeaderWorkerSet {
     }
 
     /// Without a leader there is one pod set.
-    fn checks_pod_set_groups(&self) -> bool {
-        self.has_leader_template()
+    fn checks(&self) -> JobChecks {
+        JobChecks { pod_set_groups: self.has_leader_template(), ..JobChecks::default() }
     }
 
     fn validate_create(&self, _: JobGates) -> Errors {

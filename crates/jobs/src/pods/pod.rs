@@ -29,6 +29,7 @@ use crate::{
     defaulting::PatchAdd,
     generic_job::{JobOutcome, Stop, StopWrite},
     go_parse,
+    job_checks::JobChecks,
     kind::KindDefinition,
     pod_set_info::{PodSetInfo, StartError},
     pointer::Pointer,
@@ -489,13 +490,9 @@ impl GenericJob for Pod {
         Vec::new()
     }
 
-    fn checks_syntax_of_updates(&self) -> bool {
-        false
-    }
-
     /// A pod has one pod set.
-    fn checks_pod_set_groups(&self) -> bool {
-        false
+    fn checks(&self) -> JobChecks {
+        JobChecks { syntax_of_updates: false, pod_set_groups: false, ..JobChecks::default() }
     }
 
     fn validate_create(&self, gates: JobGates) -> Errors {

@@ -22,7 +22,7 @@ pub(super) fn check_support<J: GenericJob>(job: &J, gates: JobGates) -> Errors {
 
 /// The first topology that an elastic job asks for and cannot have.
 pub(super) fn check_topology<J: GenericJob>(job: &J, gates: JobGates) -> Option<FieldError> {
-    if !gates.topology || !job.is_elastic(gates) || !job.checks_elastic_topology() {
+    if !gates.topology || !job.is_elastic(gates) || !job.checks().elastic_topology {
         return None;
     }
     job.templates().iter().find_map(|template| {

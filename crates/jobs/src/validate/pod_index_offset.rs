@@ -48,7 +48,7 @@ pub(super) fn check_change<J: GenericJob>(new: &J, old: &J, gates: JobGates) -> 
 }
 
 fn is_checked<J: GenericJob>(job: &J, gates: JobGates) -> bool {
-    gates.topology && job.checks_pod_index_offset()
+    gates.topology && job.checks().pod_index_offset
 }
 
 fn check_template(template: &AnnotatedTemplate<'_>) -> Errors {
