@@ -13,6 +13,7 @@
 //! | [`questions`] | a function `is_…` or `has_…` changes nothing |
 //! | [`impl_files`] | in how many files a type has methods |
 //! | [`trait_examples`] | the page of a public trait shows an example |
+//! | [`delegates`] | a type that forwards a trait forwards every method with a default |
 //! | [`words`] | words for persons in comments and documents |
 //! | [`home_made`] | home-made words in comments and names |
 //! | [`suites`] | the Makefile runs every suite |
@@ -25,6 +26,7 @@
 
 pub mod citations;
 pub mod cycles;
+pub mod delegates;
 pub mod dependencies;
 pub mod files;
 pub mod function_lengths;

@@ -82,6 +82,11 @@ fn no_question_acts() {
 }
 
 #[test]
+fn a_forwarded_trait_is_forwarded_whole() {
+    assert_eq!(delegates::differences(&files()), NONE);
+}
+
+#[test]
 fn every_file_is_named_after_its_concept() {
     assert_eq!(sources::nameless(&files()), NONE);
 }
