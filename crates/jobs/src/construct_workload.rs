@@ -18,9 +18,10 @@ use crds::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
 use crate::{
-    GenericJob, JobGates, go_parse,
+    GenericJob, JobGates,
+    dispatch::set_copies,
+    go_parse,
     reserved_keys::is_reserved,
-    set_copies,
     workload_name::{WorkloadOwner, workload_name},
 };
 

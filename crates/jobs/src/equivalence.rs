@@ -12,7 +12,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use self::pod_set_comparison::{ComparedCounts, PodSetComparison};
 use crate::{
     GenericJob, JobGates, construct_workload::max_exec_time, integrations::controller,
-    pod_set_info::PodSetInfo,
+    start::pod_set_info::PodSetInfo,
 };
 
 /// Whether the job controls an equivalent Workload (Kueue: `EquivalentToWorkload`). `infos` holds the pod set infos

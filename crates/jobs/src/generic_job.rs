@@ -14,12 +14,12 @@ use serde_json::Value;
 use crate::{
     JobGates, Kind,
     defaulting::PatchAdd,
-    elastic_copies::CopiedSize,
+    elastic::elastic_copies::CopiedSize,
     job_checks::JobChecks,
     lookups::{FoundObjects, NeededObject},
-    pod_set_info::{PodSetInfo, StartError},
     pods::Pod,
     pointer::Pointer,
+    start::pod_set_info::{PodSetInfo, StartError},
     validate::AnnotatedTemplate,
 };
 

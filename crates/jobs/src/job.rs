@@ -33,15 +33,15 @@ pub use selector::JobSelector;
 use crate::{
     GenericJob, JobGates, Kind,
     defaulting::PatchAdd,
-    elastic_copies::{CopiedSize, JobParallelism},
-    elastic_job_gate,
+    elastic::elastic_copies::{CopiedSize, JobParallelism},
+    elastic::elastic_job_gate,
     generic_job::{JobOutcome, Stop, StopWrite},
     go_parse,
     integrations::BATCH_JOB,
     job_checks::JobChecks,
     kind::{KindDefinition, ManagedBy},
-    pod_set_info::{PodSetInfo, StartError},
     pointer::Pointer,
+    start::pod_set_info::{PodSetInfo, StartError},
     validate::AnnotatedTemplate,
 };
 

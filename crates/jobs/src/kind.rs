@@ -323,7 +323,7 @@ impl Kind {
         self.0.members.map(SetMembers::Named).or(controlled)
     }
 
-    /// Whether its jobs are mirrored and nothing else (`crate::mirrored`): nothing is known of how they start and end.
+    /// Whether its jobs are mirrored and nothing else (`crate::dispatch::mirrored`): nothing is known of how they start and end.
     #[must_use]
     pub fn is_mirrored(&self) -> bool {
         self.0.is_mirrored()

@@ -32,11 +32,11 @@ use jiff::Timestamp;
 use self::{reclaimable_pods::update_reclaimable_pods, workload_match::WorkloadMatch};
 use crate::{
     GenericJob, JobGates,
-    admitted_infos::{self, AssignedFlavors},
     generic_job::{JobOutcome, Stop},
-    pod_set_info::PodSetInfo,
     pod_sets_problem,
     prebuilt::prebuilt_name,
+    start::admitted_infos::{self, AssignedFlavors},
+    start::pod_set_info::PodSetInfo,
     topology_request,
 };
 

@@ -30,11 +30,11 @@ use crate::{
         KeysToCopy, WorkloadPriority, annotations, labels, owner_reference, workload_name_for,
         workload_spec,
     },
+    dispatch::set_copies,
     generic_job::SetSize,
     integrations::controller,
     kind::SetMembers,
     reconcile::{JobStep, ReconcileStep, WorkloadStep, follow_keys, refuse_pod_sets},
-    set_copies,
     workload_name::{WorkloadOwner, workload_name},
 };
 

@@ -4,7 +4,7 @@
 use crds::meta::annotation;
 
 use super::{DeclaredJob, JobFields, PlacedBy};
-use crate::pod_set_info::PodSetInfo;
+use crate::start::pod_set_info::PodSetInfo;
 
 impl PlacedBy {
     fn marks(&self, job: &DeclaredJob) -> bool {

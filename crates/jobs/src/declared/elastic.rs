@@ -3,7 +3,9 @@
 use crds::validation::{Errors, FieldError};
 
 use super::{declared_pod_set::DeclaredPodSet, fields::JobFields};
-use crate::{defaulting::PatchAdd, elastic_job_gate, pod_set_info::SCHEDULING_GATES};
+use crate::{
+    defaulting::PatchAdd, elastic::elastic_job_gate, start::pod_set_info::SCHEDULING_GATES,
+};
 
 /// The gates that templates of an elastic job lack.
 pub(super) fn missing_gates(

@@ -21,8 +21,8 @@ use super::{
     marked_pods::is_marked,
 };
 use crate::{
-    GenericJob, JobGates, Kind, Pod, generic_job::SetSize, pods::template_shape, pointer::Pointer,
-    replicas::membership::Membership, set_copies,
+    GenericJob, JobGates, Kind, Pod, dispatch::set_copies, generic_job::SetSize,
+    pods::template_shape, pointer::Pointer, replicas::membership::Membership,
 };
 
 /// Role of all pods, and name of their pod set.

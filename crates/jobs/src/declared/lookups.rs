@@ -236,13 +236,13 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::admitted_infos::AssignedFlavors;
+    use crate::start::admitted_infos::AssignedFlavors;
     use crate::{
         GenericJob, JobGates, JobObject, Kind,
         construct_workload::{KeysToCopy, WorkloadPriority, construct_workload},
         generic_job::Stop,
-        pod_set_info::PodSetInfo,
         reconcile::{JobStep, ReconcileContext, ReconcileStep, WorkloadStep, reconcile},
+        start::pod_set_info::PodSetInfo,
     };
 
     const COURSE: &str = "

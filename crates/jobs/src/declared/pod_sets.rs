@@ -11,8 +11,8 @@ use super::{
 };
 use crate::{
     expected_type::{ExpectedType, WrongType},
-    pod_set_info::{PodSetInfo, StartError},
     pointer::Pointer,
+    start::pod_set_info::{PodSetInfo, StartError},
 };
 
 /// One pod set, or one for each element of a list.

@@ -7,8 +7,8 @@ use super::{
     DeclaredJob, Outcome, Probe, declared_pod_set::DeclaredPodSet, training::TrainingSpec,
 };
 use crate::{
-    GenericJob, pod_counts::count, pod_set_info::PodSetInfo, pointer::Pointer,
-    remote_objects::metadata_for_creation,
+    GenericJob, dispatch::remote_objects::metadata_for_creation, pod_counts::count,
+    pointer::Pointer, start::pod_set_info::PodSetInfo,
 };
 
 impl DeclaredJob {

@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use super::{DeclaredJob, components, declared_pod_set::DeclaredPodSet, lookups};
 use crate::{
     GenericJob,
-    admitted_infos::remove_identity,
     generic_job::StopWrite,
-    pod_set_info::{PodSetInfo, StartError},
+    start::admitted_infos::remove_identity,
+    start::pod_set_info::{PodSetInfo, StartError},
 };
 
 impl DeclaredJob {

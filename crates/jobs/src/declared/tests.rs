@@ -6,7 +6,7 @@ use crate::{
     GenericJob, JobGates, JobObject, Kind, Kinds, StopWrite,
     defaulting::{self, DefaultingFacts},
     generic_job::{JobOutcome, Stop},
-    pod_set_info::{PodSetInfo, StartError},
+    start::pod_set_info::{PodSetInfo, StartError},
 };
 
 const TRAINING: &str = "

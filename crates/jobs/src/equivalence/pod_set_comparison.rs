@@ -7,7 +7,7 @@ use crds::{
 };
 use serde_json::Value;
 
-use crate::{GenericJob, JobGates, pod_counts::count, pod_set_info::PodSetInfo};
+use crate::{GenericJob, JobGates, pod_counts::count, start::pod_set_info::PodSetInfo};
 
 /// How counts are compared.
 #[derive(Clone, Copy)]

@@ -3,8 +3,8 @@
 use super::{Job, pod_set};
 use crate::{
     GenericJob, JobGates,
-    admitted_infos::remove_identity,
-    pod_set_info::{PodSetInfo, StartError},
+    start::admitted_infos::remove_identity,
+    start::pod_set_info::{PodSetInfo, StartError},
 };
 
 /// Unsuspends the Job with the info of its pod set. On an error the Job is unchanged.

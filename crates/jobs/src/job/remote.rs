@@ -9,8 +9,8 @@ use super::{
     stop::START_TIME,
 };
 use crate::{
-    JobGates, declared::NOTHING_RUNS, pod_set_info::PodSetInfo,
-    remote_objects::metadata_for_creation,
+    JobGates, declared::NOTHING_RUNS, dispatch::remote_objects::metadata_for_creation,
+    start::pod_set_info::PodSetInfo,
 };
 
 /// Field of the spec that belongs to the Job's own cluster: the worker would delete a finished copy before its status is copied.

@@ -13,7 +13,7 @@
 use crds::names::annotations::STOPPING;
 
 use super::{Job, pod_sets_info, remote};
-use crate::{GenericJob, JobGates, generic_job::StopWrite, pod_set_info::PodSetInfo};
+use crate::{GenericJob, JobGates, generic_job::StopWrite, start::pod_set_info::PodSetInfo};
 
 /// Status field with the start time.
 pub(super) const START_TIME: &str = "startTime";

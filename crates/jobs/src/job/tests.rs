@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::Job;
 use crate::{
     GenericJob, JobGates,
-    pod_set_info::{PodSetInfo, StartError},
+    start::pod_set_info::{PodSetInfo, StartError},
 };
 
 fn job(spec: &Value) -> Job {

@@ -13,14 +13,15 @@ use super::{defaulting, members, validate};
 use crate::{
     GenericJob, JobGates, Kind, Pod, container_env,
     defaulting::{DefaultingFacts, PatchAdd},
+    dispatch::remote_objects::metadata_for_creation,
+    dispatch::set_copies,
     generic_job::{JobOutcome, SetSize, Stop, StopWrite},
     job_checks::JobChecks,
     kind::KindDefinition,
     nulls::without_nulls,
-    pod_set_info::{PodSetInfo, StartError},
     pointer::Pointer,
-    remote_objects::metadata_for_creation,
-    set_copies, stored_fields,
+    start::pod_set_info::{PodSetInfo, StartError},
+    stored_fields,
     topology_request::{self, PodIndexLabels},
     validate::AnnotatedTemplate,
 };

@@ -12,7 +12,7 @@ use super::{Pod, role_hash::role_hash, start_and_stop};
 use crate::{
     GenericJob, JobGates,
     defaulting::{DefaultingFacts, PatchAdd, may_get_class, queue_name},
-    pod_set_info::SCHEDULING_GATES,
+    start::pod_set_info::SCHEDULING_GATES,
 };
 
 /// Defaults of a new pod: a managed one is gated, marked, and kept by a finalizer.

@@ -31,9 +31,9 @@ use crate::{
     go_parse,
     job_checks::JobChecks,
     kind::KindDefinition,
-    pod_set_info::{PodSetInfo, StartError},
     pointer::Pointer,
     prebuilt::MAX_LABEL_LENGTH,
+    start::pod_set_info::{PodSetInfo, StartError},
     topology_request::{self, PodIndexLabels},
     validate::AnnotatedTemplate,
 };

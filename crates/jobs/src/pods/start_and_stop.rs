@@ -13,9 +13,9 @@ use serde_json::{Value, json};
 
 use super::pod::{Pod, PodCondition};
 use crate::{
+    dispatch::remote_objects::metadata_for_creation,
     generic_job::{Stop, StopWrite},
-    pod_set_info::{PodSetInfo, SCHEDULING_GATES, StartError},
-    remote_objects::metadata_for_creation,
+    start::pod_set_info::{PodSetInfo, SCHEDULING_GATES, StartError},
 };
 
 /// Condition of a pod that is about to be deleted. Its message says why; the deletion itself cannot.

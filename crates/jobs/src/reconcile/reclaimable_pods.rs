@@ -6,7 +6,7 @@
 use crds::v1beta2::{ReclaimablePod, Workload};
 
 use super::{ReconcileStep, WorkloadStep, slices};
-use crate::{GenericJob, JobGates, pod_counts::pods_of, remote_objects};
+use crate::{GenericJob, JobGates, dispatch::remote_objects, pod_counts::pods_of};
 
 pub(super) fn update_reclaimable_pods<J: GenericJob>(
     job: &J,

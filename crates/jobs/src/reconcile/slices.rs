@@ -35,7 +35,7 @@ use super::{
 use crate::{
     GenericJob, JobGates,
     construct_workload::{ReplacedSlice, max_exec_time},
-    elastic_copies::{is_of_elastic_job, shrinks_on_workers},
+    elastic::elastic_copies::{is_of_elastic_job, shrinks_on_workers},
     equivalence::{equivalent_to_prebuilt, same_work},
     pod_counts::{count, pods_of},
 };

@@ -16,9 +16,9 @@ use serde_json::{Value, json};
 use super::*;
 use crate::{
     Job, JobObject, Kinds, StopWrite,
-    admitted_infos::FlavorsByName,
     construct_workload::{KeysToCopy, ReplacedSlice, WorkloadPriority, construct_workload},
     lookups::FoundObjects,
+    start::admitted_infos::FlavorsByName,
 };
 
 const GATES: fn() -> JobGates = JobGates::default;

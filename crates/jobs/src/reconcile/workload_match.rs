@@ -4,9 +4,10 @@ use crds::v1beta2::{Workload, WorkloadSpec};
 
 use super::ReconcileContext;
 use crate::{
-    GenericJob, JobGates, admitted_infos,
+    GenericJob, JobGates,
     construct_workload::max_exec_time,
     equivalence::{equivalent, equivalent_to_prebuilt},
+    start::admitted_infos,
 };
 
 /// The matching Workload, and the other ones.

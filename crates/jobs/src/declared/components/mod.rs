@@ -26,8 +26,8 @@ use self::wrapped_template::wrapped_template;
 use crate::{
     declared::declared_pod_set::{DeclaredPodSet, IndexLabels, WrittenReplicas},
     nulls::without_nulls,
-    pod_set_info::{PodSetInfo, SCHEDULING_GATES},
     pointer::Pointer,
+    start::pod_set_info::{PodSetInfo, SCHEDULING_GATES},
 };
 
 /// Field of a component with what a start adds, an entry per pod set.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::{
     GenericJob, JobGates, JobObject, Kinds,
     construct_workload::workload_name_for,
-    elastic_copies::{shrinks_on_workers, size_of_later_slice, size_to_push},
+    elastic::elastic_copies::{shrinks_on_workers, size_of_later_slice, size_to_push},
     lookups::FoundObjects,
     validate,
 };

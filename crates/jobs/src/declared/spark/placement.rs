@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 
 use super::{Role, SparkSpec};
 use crate::{
-    admitted_infos::remove_identity,
-    pod_set_info::{PodSetInfo, SCHEDULING_GATES, StartError},
     pointer::Pointer,
+    start::admitted_infos::remove_identity,
+    start::pod_set_info::{PodSetInfo, SCHEDULING_GATES, StartError},
 };
 
 impl SparkSpec {

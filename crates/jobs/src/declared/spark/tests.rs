@@ -1,8 +1,8 @@
 use serde_json::{Value, json};
 
 use crate::{
-    GenericJob, JobGates, JobObject, Kinds, StopWrite, generic_job::Stop, pod_set_info::PodSetInfo,
-    validate,
+    GenericJob, JobGates, JobObject, Kinds, StopWrite, generic_job::Stop,
+    start::pod_set_info::PodSetInfo, validate,
 };
 
 fn application(spec: &Value) -> JobObject {

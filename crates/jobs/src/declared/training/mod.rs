@@ -28,7 +28,7 @@ use super::{
     declared_pod_set::{DeclaredPodSet, IndexLabels, decode_template},
     probe::Probe,
 };
-use crate::{pod_set_info::PodSetInfo, pointer::Pointer};
+use crate::{pointer::Pointer, start::pod_set_info::PodSetInfo};
 
 /// Label of a pod with its index in a Job.
 const POD_INDEX: &str = "batch.kubernetes.io/job-completion-index";

@@ -7,7 +7,7 @@ use super::{
     super::declared_pod_set::{DeclaredPodSet, decode_template},
     TrainingSpec,
 };
-use crate::{pod_set_info::PodSetInfo, pointer::Pointer};
+use crate::{pointer::Pointer, start::pod_set_info::PodSetInfo};
 
 /// The list of patches in the spec of a job.
 const PATCHES: &str = "runtimePatches";

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::{
     GenericJob, JobGates, JobObject, Kinds, StopWrite, generic_job::Stop, lookups::FoundObjects,
-    pod_set_info::PodSetInfo,
+    start::pod_set_info::PodSetInfo,
 };
 
 fn job(spec: &Value) -> JobObject {

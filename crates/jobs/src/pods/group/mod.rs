@@ -40,16 +40,16 @@ pub use self::{
 use self::members::Members;
 use crate::{
     GenericJob, JobGates,
-    admitted_infos::{self, AssignedFlavors},
     construct_workload::{KeysToCopy, max_exec_time},
     integrations::controller,
-    pod_set_info::PodSetInfo,
     pods::{Pod, kind},
     prebuilt::prebuilt_name,
     reconcile::{
         JobStep, ReconcileStep, StopReason, WorkloadStep, clamped_reclaimable_pods, finish,
         follow_keys, is_dispatched, out_of_sync, remove_finalizer, stop_of,
     },
+    start::admitted_infos::{self, AssignedFlavors},
+    start::pod_set_info::PodSetInfo,
 };
 
 /// A group and what decides about it.

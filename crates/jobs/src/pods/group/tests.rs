@@ -4,7 +4,9 @@ use crds::v1beta2::Workload;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::{StopWrite, admitted_infos::FlavorsByName, construct_workload::WorkloadPriority};
+use crate::{
+    StopWrite, construct_workload::WorkloadPriority, start::admitted_infos::FlavorsByName,
+};
 
 /// A member of a group of two; `more` is merged into it.
 fn member(name: &str, more: &Value) -> Pod {

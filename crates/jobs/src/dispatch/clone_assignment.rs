@@ -10,8 +10,8 @@ use crds::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    admitted_infos::{AdmittedInfosError, FlavorsByName},
-    pod_set_info::{PodSetInfo, StartError},
+    start::admitted_infos::{AdmittedInfosError, FlavorsByName},
+    start::pod_set_info::{PodSetInfo, StartError},
 };
 
 /// Additions to the pods of one pod set.

@@ -17,10 +17,10 @@ use serde_json::{Value, json};
 
 use crate::{
     GenericJob, Gvk, JobGates,
-    admitted_infos::{AdmittedInfosError, FlavorsByName},
+    dispatch::set_copies,
     integrations::controller,
     prebuilt::MAX_LABEL_LENGTH,
-    set_copies,
+    start::admitted_infos::{AdmittedInfosError, FlavorsByName},
 };
 
 /// Labels and annotations that identify every remote object.
@@ -87,7 +87,7 @@ pub fn remote_workload(
         annotations.entry(JOB_OWNER_GVK.to_owned()).or_insert_with(|| gvk.to_string());
     }
     // Only agents read it. A worker with queues of its own assigns its own flavors.
-    let assignment = crate::clone_assignment::annotation(workload, flavors)?;
+    let assignment = crate::dispatch::clone_assignment::annotation(workload, flavors)?;
     annotations.insert(ASSIGNMENT.to_owned(), assignment);
     let spec = WorkloadSpec { pod_sets: admitted_pod_sets(workload), ..workload.spec.clone() };
     Ok(Workload {

@@ -9,7 +9,7 @@ use crds::{
 };
 use serde_json::{Value, json};
 
-use crate::{defaulting::PatchAdd, pod_set_info::SCHEDULING_GATES};
+use crate::{defaulting::PatchAdd, start::pod_set_info::SCHEDULING_GATES};
 
 /// Adds the gate to the template at `path`; `None` if it is present.
 #[must_use]

@@ -1,7 +1,7 @@
 //! What the pods of a pod set of an admitted Workload tolerate (docs/reference/kueue.md §4.11).
 //!
 //! Tolerations of the template, the flavors and the checks add up and never contradict each other, unlike the rest of the
-//! [pod set infos](crate::admitted_infos). So they can be read where these cannot, and as far as the flavors are there.
+//! [pod set infos](crate::start::admitted_infos). So they can be read where these cannot, and as far as the flavors are there.
 
 use crds::{
     meta::Toleration,
@@ -9,8 +9,8 @@ use crds::{
 };
 
 use crate::{
-    admitted_infos::{AssignedFlavors, FlavorsByName},
-    clone_assignment,
+    dispatch::clone_assignment,
+    start::admitted_infos::{AssignedFlavors, FlavorsByName},
 };
 
 /// The tolerations of the pods of one pod set.
@@ -65,7 +65,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::{JobGates, admitted_infos::infos_of_admission};
+    use crate::{JobGates, start::admitted_infos::infos_of_admission};
 
     /// A Workload with tolerations of its template and of a check, and the flavors `x` and `y`.
     fn workload() -> Workload {

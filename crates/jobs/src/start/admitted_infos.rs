@@ -20,8 +20,9 @@ use crds::{
 };
 
 use crate::{
-    JobGates, clone_assignment,
-    pod_set_info::{PodSetInfo, StartError},
+    JobGates,
+    dispatch::clone_assignment,
+    start::pod_set_info::{PodSetInfo, StartError},
     topology_request::asks_for_topology,
 };
 

@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 use super::*;
 use crate::{
     Kinds,
-    admitted_infos::{AssignedFlavors, FlavorsByName, infos_of_admission},
     construct_workload::{KeysToCopy, WorkloadPriority, construct_workload},
+    dispatch::remote_objects::{RemoteIdentity, remote_job, remote_workload},
     equivalence::same_work,
     pods::group::{RoleComparison, compose, group_workload},
-    remote_objects::{RemoteIdentity, remote_job, remote_workload},
+    start::admitted_infos::{AssignedFlavors, FlavorsByName, infos_of_admission},
 };
 
 fn template() -> Value {

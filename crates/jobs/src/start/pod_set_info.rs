@@ -16,7 +16,7 @@ use crds::{
 };
 use serde_json::{Value, json};
 
-use crate::node_affinity;
+use crate::start::node_affinity;
 
 /// Pod field with the scheduling gates.
 pub(crate) const SCHEDULING_GATES: &str = "schedulingGates";

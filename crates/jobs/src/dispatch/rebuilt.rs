@@ -1,8 +1,8 @@
 //! A job and its Workload, made again from their copies on a worker after the manager's cluster was lost
 //! (docs/reference/dispatch.md §11).
 //!
-//! The reverse of [`remote_objects`](crate::remote_objects), as far as the copies hold it. What a copy is made without is lost: its owner,
-//! and the time to live after its end.
+//! The reverse of [`remote_objects`](super::remote_objects), as far as the copies hold it. What a copy is made without is lost: its
+//! owner, and the time to live after its end.
 
 #[cfg(test)]
 mod tests;
@@ -28,10 +28,10 @@ use serde_json::{Value, json};
 
 use crate::{
     GenericJob, JobGates, JobObject, Pod,
-    admitted_infos::remove_identity,
     construct_workload::{owner_reference, uid_label},
-    pod_set_info::SCHEDULING_GATES,
     pods::group,
+    start::admitted_infos::remove_identity,
+    start::pod_set_info::SCHEDULING_GATES,
 };
 
 /// Annotations that only a copy has.
@@ -82,7 +82,7 @@ pub fn original_job(
 #[must_use]
 pub fn original_workload(clone: &Workload, jobs: &[JobObject]) -> Workload {
     let epoch = crds::meta::annotation(&clone.metadata, EPOCH).map(str::to_owned);
-    let mut metadata = crate::remote_objects::metadata_for_creation(&clone.metadata);
+    let mut metadata = crate::dispatch::remote_objects::metadata_for_creation(&clone.metadata);
     strip(&mut metadata);
     let annotations = metadata.annotations.get_or_insert_default();
     annotations.extend(epoch.map(|epoch| (EPOCH.to_owned(), epoch)));

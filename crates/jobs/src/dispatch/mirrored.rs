@@ -56,9 +56,9 @@ mod tests {
     use super::*;
     use crate::{
         GenericJob, JobGates, JobObject,
-        admitted_infos::{AssignedFlavors, FlavorsByName},
+        dispatch::remote_objects::{RemoteIdentity, remote_job},
         reconcile::{ReconcileContext, pods_ready, reconcile},
-        remote_objects::{RemoteIdentity, remote_job},
+        start::admitted_infos::{AssignedFlavors, FlavorsByName},
     };
 
     fn recipe(managed_by: &Value, status: &Value) -> JobObject {

@@ -10,7 +10,7 @@ use crds::names::{
 };
 use serde_json::{Value, json};
 
-use crate::{GenericJob, generic_job::SetSize, pod_set_info::SCHEDULING_GATES};
+use crate::{GenericJob, generic_job::SetSize, start::pod_set_info::SCHEDULING_GATES};
 
 /// The uid of the set that Workloads are made for: that of the original of a copy.
 pub(crate) fn original_uid<J: GenericJob>(set: &J) -> &str {
@@ -83,8 +83,8 @@ mod tests {
     use crate::{
         JobGates, JobObject, Kinds,
         construct_workload::{KeysToCopy, WorkloadPriority},
+        dispatch::remote_objects::{RemoteIdentity, remote_job},
         reconcile::{ReconcileStep, WorkloadStep},
-        remote_objects::{RemoteIdentity, remote_job},
         replicas::{
             SetContext, first_workload, names_of_unowned, one_workload, reconcile,
             replica_workload, replica_workload_name,
