@@ -53,7 +53,8 @@ impl Fleet {
         reasons: &mut Vec<(ClusterId, ClusterRefusal)>,
     ) {
         let holder = class.work.request.required_cluster();
-        let Some(required) = class.only.or_else(|| holder.map(|name| self.cluster(name))) else {
+        let Some(required) = class.only.or_else(|| holder.map(|name| self.intern_cluster(name)))
+        else {
             return;
         };
         if !config.clusters.contains(&required) {

@@ -58,7 +58,7 @@ impl Fleet {
     }
 
     /// Interns the name of a MultiKueueCluster. The id never changes.
-    pub fn cluster(&mut self, name: &str) -> ClusterId {
+    pub fn intern_cluster(&mut self, name: &str) -> ClusterId {
         let id = self.names.intern(name);
         while self.clusters.len() <= id.index() {
             self.clusters.push(WorkerCluster::default());

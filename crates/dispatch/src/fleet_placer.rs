@@ -35,7 +35,7 @@ impl DispatchedEntry {
         alternative: bool,
         fleet: &mut Fleet,
     ) -> PlacementRequest<'_> {
-        let only = self.extends.as_ref().map(|one| fleet.cluster(&one.cluster));
+        let only = self.extends.as_ref().map(|one| fleet.intern_cluster(&one.cluster));
         let (config, work, order) = (&self.config, &self.work, self.order);
         PlacementRequest { workload, config, work, order, only, alternative }
     }

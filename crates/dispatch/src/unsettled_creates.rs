@@ -156,7 +156,7 @@ impl<K: Ord + Clone, W: Clone> UnsettledCreates<K, W> {
 
     /// The watch, or a list that may be older than the create, lacks an object. Returns whether it is gone; otherwise it
     /// is to be read.
-    pub fn is_gone(&mut self, object: &K) -> bool {
+    pub fn observe_absence(&mut self, object: &K) -> bool {
         let Some(create) = self.creates.get_mut(object) else {
             return true;
         };
@@ -311,12 +311,12 @@ mod tests {
     #[test]
     fn a_late_deletion_of_an_earlier_object_does_not_hide_the_stored_one() {
         let mut creates = sent();
-        assert!(creates.is_gone(&1), "before the answer there is nothing to hide");
+        assert!(creates.observe_absence(&1), "before the answer there is nothing to hide");
         creates.answered(&1, CreateAnswer::Stored(5), Time(0));
-        assert!(!creates.is_gone(&1) && is_due(&mut creates, 0));
+        assert!(!creates.observe_absence(&1) && is_due(&mut creates, 0));
         creates.reading(&1);
         creates.read(&1, ReadAnswer::Absent, Time(0));
-        assert!(creates.is_settled(&1) && creates.is_gone(&1));
+        assert!(creates.is_settled(&1) && creates.observe_absence(&1));
     }
 
     #[test]

@@ -58,7 +58,7 @@ struct Clusters {
 impl Clusters {
     fn new() -> Self {
         let mut fleet = Fleet::new();
-        let [east, west] = ["east", "west"].map(|name| fleet.cluster(name));
+        let [east, west] = ["east", "west"].map(|name| fleet.intern_cluster(name));
         for id in [east, west] {
             fleet.set_connected(id, true);
             fleet.set_report_listed(id, true);
@@ -228,7 +228,7 @@ fn queued_work_does_not_move_away_from_its_checkpoint() {
     let rebalance = RebalancePolicy { min_gain: 0, cooldown: 0, max_moves: 1 };
     clusters.policy.rebalance = Some(rebalance);
     clusters.fleet.set_report(west, None);
-    let south = clusters.fleet.cluster("south");
+    let south = clusters.fleet.intern_cluster("south");
     clusters.fleet.set_connected(south, true);
     clusters.fleet.set_report_listed(south, true);
     clusters.configure(vec![east, west, south]);

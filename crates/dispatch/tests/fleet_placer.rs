@@ -142,7 +142,7 @@ fn one_pod((cpu, amount): (ResourceId, i64), priority: i64) -> DispatchedEntry {
 fn hazard_10_quota_is_reserved_only_together_with_a_cluster() {
     let (mut engine, cpu) = engine(100);
     let mut fleet = Fleet::new();
-    let east = fleet.cluster("east");
+    let east = fleet.intern_cluster("east");
     fleet.set_connected(east, true);
     fleet.set_report(east, Some(report(cpu, 5)));
     fleet.set_config(
@@ -177,7 +177,7 @@ fn hazard_10_quota_is_reserved_only_together_with_a_cluster() {
 fn only_a_few_workloads_without_known_room_wait_for_the_queues_of_a_cluster_without_a_report() {
     let (mut engine, cpu) = engine(1000);
     let mut fleet = Fleet::new();
-    let (east, kueue) = (fleet.cluster("east"), fleet.cluster("kueue"));
+    let (east, kueue) = (fleet.intern_cluster("east"), fleet.intern_cluster("kueue"));
     fleet.set_connected(east, true);
     fleet.set_report(east, Some(report(cpu, 4)));
     fleet.set_connected(kueue, true);
@@ -224,7 +224,7 @@ fn a_race_without_reports_needs_no_cluster_but_the_one_with_a_required_checkpoin
     let outcome = |checkpoint: Option<bool>, connected: bool| {
         let (mut engine, cpu) = engine(100);
         let mut fleet = Fleet::new();
-        let clusters: Vec<_> = ["east", "west"].map(|name| fleet.cluster(name)).into();
+        let clusters: Vec<_> = ["east", "west"].map(|name| fleet.intern_cluster(name)).into();
         for &cluster in &clusters {
             fleet.set_report_listed(cluster, true);
         }
@@ -271,7 +271,7 @@ impl PreemptionCase {
     fn run(self) -> (CycleOutcome, Vec<String>) {
         let (mut engine, cpu) = engine(self.quota);
         let mut fleet = Fleet::new();
-        let clusters: Vec<_> = ["east", "west"].map(|name| fleet.cluster(name)).into();
+        let clusters: Vec<_> = ["east", "west"].map(|name| fleet.intern_cluster(name)).into();
         for &cluster in &clusters {
             fleet.set_connected(cluster, true);
             fleet.set_report(cluster, Some(report(cpu, 4)));
@@ -369,7 +369,7 @@ fn preempts(east: &[(i64, i64)], west: &[(i64, i64)], large: i64) -> (CycleOutco
 fn preempts_in_turn(admitted: [RunningWork<'_>; 2], large: i64) -> (CycleOutcome, Vec<String>) {
     let (mut engine, cpu) = engine(100);
     let mut fleet = Fleet::new();
-    let clusters = ["east", "west"].map(|name| fleet.cluster(name));
+    let clusters = ["east", "west"].map(|name| fleet.intern_cluster(name));
     for cluster in clusters {
         fleet.set_connected(cluster, true);
         fleet.set_report(cluster, Some(report(cpu, 4)));
@@ -455,7 +455,7 @@ fn nothing_is_preempted_while_another_cluster_has_room() {
 fn two_flavors() -> (Engine, ResourceId, Fleet) {
     let (engine, cpu) = engine_with_flavors(10, &["on-prem", "cloud"]);
     let mut fleet = Fleet::new();
-    let clusters: Vec<_> = ["east", "west"].map(|name| fleet.cluster(name)).into();
+    let clusters: Vec<_> = ["east", "west"].map(|name| fleet.intern_cluster(name)).into();
     for &cluster in &clusters {
         fleet.set_connected(cluster, true);
     }

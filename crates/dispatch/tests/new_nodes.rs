@@ -36,7 +36,7 @@ fn report(present: NodeCount, new: NodeCount, as_of: u64) -> CapacityReport {
 fn fleet(clusters: &[(&str, NodeCount, NodeCount)]) -> Fleet {
     let mut fleet = Fleet::new();
     let ids = clusters.iter().map(|&(name, present, new)| {
-        let id = fleet.cluster(name);
+        let id = fleet.intern_cluster(name);
         fleet.set_connected(id, true);
         fleet.set_report(id, Some(report(present, new, 10)));
         id

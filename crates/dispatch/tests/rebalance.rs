@@ -62,7 +62,7 @@ impl Clusters {
         };
         let mut fleet = Fleet::new();
         let [east, north, west, south] =
-            ["east", "north", "west", "south"].map(|name| fleet.cluster(name));
+            ["east", "north", "west", "south"].map(|name| fleet.intern_cluster(name));
         for id in [east, north, west, south] {
             fleet.set_connected(id, true);
             fleet.set_report_listed(id, true);
@@ -141,7 +141,8 @@ fn queued_work_moves_as_often_as_its_policy_allows() {
 
     let mut twice = Clusters::new(Some(RebalancePolicy { max_moves: 2, ..POLICY }), 4);
     assert_eq!(twice.found_for(queued, (&nominated, 100), 200), Ok(twice.east));
-    let all: Vec<ClusterId> = (0..20).map(|at| twice.fleet.cluster(&format!("c{at}"))).collect();
+    let all: Vec<ClusterId> =
+        (0..20).map(|at| twice.fleet.intern_cluster(&format!("c{at}"))).collect();
     let full = twice.found_for(queued, (&all, 100), 200);
     assert_eq!(full, Err(StayReason::NotMoved), "no Workload has more nominations");
     assert_eq!(twice.found_for(queued, (&[], 100), 200), Err(StayReason::NotMoved));

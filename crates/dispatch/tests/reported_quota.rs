@@ -18,7 +18,7 @@ const CPU: ResourceId = ResourceId(0);
 fn fleet(clusters: &[(&str, &[i64])]) -> Fleet {
     let mut fleet = Fleet::new();
     let ids = clusters.iter().map(|&(name, queues)| {
-        let id = fleet.cluster(name);
+        let id = fleet.intern_cluster(name);
         let free = vec![(CPU, Amount(10))];
         let node = NodeClassCapacity { count: 1, size: free.clone(), free, ..Default::default() };
         fleet.set_connected(id, true);

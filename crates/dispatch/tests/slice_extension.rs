@@ -34,7 +34,7 @@ fn work(pods: i64) -> Arc<AssignedWorkload> {
 /// Two clusters; on the first one the old slice of two pods runs, and so many cpus are free.
 fn fleet(free: i64) -> (Fleet, ClusterId) {
     let mut fleet = Fleet::new();
-    let (east, west) = (fleet.cluster("east"), fleet.cluster("west"));
+    let (east, west) = (fleet.intern_cluster("east"), fleet.intern_cluster("west"));
     let config = PlacementConfig { clusters: vec![east, west], ..PlacementConfig::default() };
     fleet.set_config("all", Some(config));
     for (cluster, free) in [(east, free), (west, 100)] {

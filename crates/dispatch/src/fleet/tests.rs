@@ -47,7 +47,7 @@ fn fleet(clusters: &[(&str, i64, i64)], policy: PlacementPolicy) -> Fleet {
     let mut fleet = Fleet::new();
     let mut ids = Vec::new();
     for &(name, nodes, cpu) in clusters {
-        let id = fleet.cluster(name);
+        let id = fleet.intern_cluster(name);
         fleet.set_connected(id, true);
         fleet.set_report(id, Some(report(10, nodes, cpu)));
         ids.push(id);
@@ -78,7 +78,7 @@ fn race(
 #[test]
 fn what_is_set_again_as_it_is_changes_nothing() {
     let mut fleet = fleet(&[("a", 2, 10)], PlacementPolicy::default());
-    let id = fleet.cluster("a");
+    let id = fleet.intern_cluster("a");
     let labels = vec![("region".into(), "eu".into())];
     assert!(fleet.set_labels(id, labels.clone()));
     let config = PlacementConfig::clone(&fleet.config("all"));
@@ -124,7 +124,7 @@ fn workloads_of_a_set_go_to_one_cluster() {
 #[test]
 fn a_workload_that_shrinks_leaves_room_at_once_and_no_more_at_its_end() {
     let mut fleet = fleet(&[("a", 1, 10)], PlacementPolicy::default());
-    let only = fleet.cluster("a");
+    let only = fleet.intern_cluster("a");
     fleet.place(WorkloadId(1), only, work(4, 2), NOW);
     let refusal = choose(&mut fleet, 2, &work(2, 2), NOW).expect_err("two are free");
     fleet.woken_keys(NOW);
@@ -156,7 +156,7 @@ fn rounds_add_clusters_in_the_order_of_the_configuration() {
     let by_name = IncrementalSteps { by_name: true, ..steps };
     assert_eq!(race(&fleet, by_name, &[], 0), (names(&["a", "b"]), None));
     // A cluster that is not reached takes no place in a round.
-    let lost = fleet.cluster("d");
+    let lost = fleet.intern_cluster("d");
     fleet.set_connected(lost, false);
     assert_eq!(race(&fleet, steps, &[], 0), (names(&["b", "c"]), None));
 }
@@ -210,7 +210,7 @@ fn a_placement_counts_before_the_report_includes_it() {
 #[test]
 fn a_report_that_includes_the_clone_replaces_the_placement() {
     let mut fleet = fleet(&[("east", 1, 8)], PlacementPolicy::default());
-    let east = fleet.cluster("east");
+    let east = fleet.intern_cluster("east");
     put(&mut fleet, 1, &work(1, 4));
     // The clone's version is unknown: the report may not include it.
     fleet.set_report(east, Some(report(20, 1, 4)));
@@ -224,7 +224,7 @@ fn a_report_that_includes_the_clone_replaces_the_placement() {
 #[test]
 fn a_clone_counts_once_whatever_changes_of_it() {
     let mut fleet = fleet(&[("east", 1, 8)], PlacementPolicy::default());
-    let east = fleet.cluster("east");
+    let east = fleet.intern_cluster("east");
     put(&mut fleet, 1, &work(1, 4));
     fleet.clone_created(WorkloadId(1), 20);
     fleet.set_report(east, Some(report(20, 1, 4)));
@@ -236,7 +236,7 @@ fn a_clone_counts_once_whatever_changes_of_it() {
 #[test]
 fn as_of_never_falls_within_a_connection() {
     let mut fleet = fleet(&[("east", 1, 8)], PlacementPolicy::default());
-    let east = fleet.cluster("east");
+    let east = fleet.intern_cluster("east");
     put(&mut fleet, 1, &work(1, 4));
     fleet.clone_created(WorkloadId(1), 20);
     fleet.set_report(east, Some(report(20, 1, 4)));
@@ -250,7 +250,7 @@ fn as_of_never_falls_within_a_connection() {
 #[test]
 fn a_report_over_another_connection_includes_a_clone_once_its_version_is_known_again() {
     let mut fleet = fleet(&[("east", 1, 8)], PlacementPolicy::default());
-    let east = fleet.cluster("east");
+    let east = fleet.intern_cluster("east");
     put(&mut fleet, 1, &work(1, 4));
     fleet.clone_created(WorkloadId(1), 900);
     fleet.set_report(east, Some(report(950, 1, 4)));
@@ -267,7 +267,7 @@ fn a_report_over_another_connection_includes_a_clone_once_its_version_is_known_a
 #[test]
 fn clusters_race_only_if_nothing_is_known_of_any_that_is_connected() {
     let mut fleet = fleet(&[("east", 1, 8), ("west", 1, 8)], PlacementPolicy::default());
-    let (east, west) = (fleet.cluster("east"), fleet.cluster("west"));
+    let (east, west) = (fleet.intern_cluster("east"), fleet.intern_cluster("west"));
     assert!(!fleet.has_no_current_report("all"), "both report");
     fleet.set_stale(east, true);
     fleet.set_report_listed(east, true);
@@ -289,7 +289,7 @@ fn the_cheapest_cluster_with_room_comes_first() {
         [(Strategy::Spread, "west"), (Strategy::BinPack, "west"), (Strategy::Ordered, "east")]
     {
         let mut fleet = fleet(&[("east", 1, 8), ("west", 1, 8)], PlacementPolicy::default());
-        let (east, west) = (fleet.cluster("east"), fleet.cluster("west"));
+        let (east, west) = (fleet.intern_cluster("east"), fleet.intern_cluster("west"));
         let dear = ClusterPreference { cost: 2_500, weight: 9, ..ClusterPreference::of(east) };
         let policy =
             PlacementPolicy { strategy, clusters: vec![dear], ..PlacementPolicy::default() };
@@ -307,7 +307,7 @@ fn the_cheapest_cluster_with_room_comes_first() {
 #[test]
 fn a_preferred_cluster_with_room_comes_before_a_cheaper_one() {
     let mut fleet = fleet(&[("east", 1, 8), ("west", 1, 8)], PlacementPolicy::default());
-    let (east, west) = (fleet.cluster("east"), fleet.cluster("west"));
+    let (east, west) = (fleet.intern_cluster("east"), fleet.intern_cluster("west"));
     fleet.set_labels(west, vec![("region".into(), "eu".into())]);
     let dear = ClusterPreference { cost: 2_500, ..ClusterPreference::of(west) };
     let policy = PlacementPolicy { clusters: vec![dear], ..PlacementPolicy::default() };
@@ -335,7 +335,7 @@ fn an_unplaced_workload_releases_its_capacity() {
 #[test]
 fn equal_work_reuses_the_capacity_of_an_ended_workload_before_the_report() {
     let mut fleet = fleet(&[("east", 2, 4)], PlacementPolicy::default());
-    let east = fleet.cluster("east");
+    let east = fleet.intern_cluster("east");
     for one in [1, 2] {
         put(&mut fleet, one, &work(1, 3));
         fleet.clone_created(WorkloadId(one), 11);
@@ -381,7 +381,7 @@ fn each_strategy_ranks_candidates_by_free_share() {
     ];
     for (strategy, weights, expected) in table {
         let mut fleet = fleet(&clusters, PlacementPolicy::default());
-        let ids = clusters.map(|(name, ..)| fleet.cluster(name));
+        let ids = clusters.map(|(name, ..)| fleet.intern_cluster(name));
         let weights = weights.iter().map(|&(name, weight)| {
             let cluster = fleet.find(name).expect("known");
             ClusterPreference { weight, ..ClusterPreference::of(cluster) }
@@ -411,7 +411,7 @@ fn busy_report(as_of: u64, free: i64, size: i64) -> CapacityReport {
 #[test]
 fn the_free_share_is_that_of_the_size() {
     let mut fleet = fleet(&[("busy", 1, 8), ("idle", 1, 8)], PlacementPolicy::default());
-    let busy = fleet.cluster("busy");
+    let busy = fleet.intern_cluster("busy");
     fleet.set_report(busy, Some(busy_report(11, 8, 64)));
     assert_eq!(chosen(&mut fleet, 1, &work(1, 1)), "idle", "an eighth is free of the other one");
 }
@@ -419,7 +419,7 @@ fn the_free_share_is_that_of_the_size() {
 #[test]
 fn the_score_does_not_depend_on_how_often_a_cluster_reports() {
     let mut fleet = fleet(&[("often", 1, 64), ("seldom", 1, 64)], PlacementPolicy::default());
-    let often = fleet.cluster("often");
+    let often = fleet.intern_cluster("often");
     let names = (0..8).map(|one| {
         let name = put(&mut fleet, one, &work(1, 4));
         let version = 11 + u64::from(one);
@@ -509,7 +509,7 @@ fn hazard_12_every_refusal_has_a_reason() {
     ];
     for (change, work, expected) in table {
         let mut fleet = fleet(&[("east", 1, 4)], PlacementPolicy::default());
-        let id = fleet.cluster("east");
+        let id = fleet.intern_cluster("east");
         let before = choose(&mut fleet, 1, &plain, NOW);
         assert_eq!(before, Ok(id));
         change(&mut fleet, id);
@@ -524,7 +524,7 @@ fn a_placement_message_names_clusters_up_to_its_maximum_length() {
     assert_eq!(names.resources.intern("cpu"), CPU);
     let mut fleet =
         fleet(&[("worker-1", 1, 2000), ("worker-2", 1, 2000)], PlacementPolicy::default());
-    let lost = fleet.cluster("worker-2");
+    let lost = fleet.intern_cluster("worker-2");
     fleet.set_connected(lost, false);
     let refused = choose(&mut fleet, 1, &work(1, 4000), NOW).expect_err("no room");
     assert_eq!(
@@ -533,7 +533,7 @@ fn a_placement_message_names_clusters_up_to_its_maximum_length() {
          worker-2: not connected"
     );
     let many: Vec<_> = (0..200)
-        .map(|one| (fleet.cluster(&format!("c-{one}")), ClusterRefusal::NoReport))
+        .map(|one| (fleet.intern_cluster(&format!("c-{one}")), ClusterRefusal::NoReport))
         .collect();
     let long = placement_message(&PlacementRefusal { reasons: many, ..refused }, &fleet, &names);
     assert!(long.len() < 950 && long.ends_with(" more"), "{long}");
@@ -542,7 +542,7 @@ fn a_placement_message_names_clusters_up_to_its_maximum_length() {
 #[test]
 fn equal_requests_share_a_key_that_is_returned_once_per_change() {
     let mut fleet = fleet(&[("east", 1, 2)], PlacementPolicy::default());
-    let east = fleet.cluster("east");
+    let east = fleet.intern_cluster("east");
     let first = key(choose(&mut fleet, 1, &work(1, 4), NOW));
     assert_eq!(key(choose(&mut fleet, 2, &work(1, 4), NOW)), first);
     let other = key(choose(&mut fleet, 3, &work(1, 8), NOW));
@@ -557,7 +557,7 @@ fn equal_requests_share_a_key_that_is_returned_once_per_change() {
 #[test]
 fn a_key_without_waiting_workloads_is_dropped() {
     let mut fleet = fleet(&[("east", 1, 2)], PlacementPolicy::default());
-    let east = fleet.cluster("east");
+    let east = fleet.intern_cluster("east");
     for workload in 0..100 {
         key(choose(&mut fleet, workload, &work(1, 4 + i64::from(workload)), NOW));
         fleet.workload_removed(WorkloadId(workload));
@@ -606,7 +606,7 @@ fn a_workload_may_ask_for_leases_whatever_its_policy_is_and_decline_them() {
     for exactly_once in [None, Some(timed)] {
         let policy = PlacementPolicy { exactly_once, lost_after: Some(7), ..Default::default() };
         let mut fleet = fleet(&[("east", 1, 4)], policy);
-        let east = fleet.cluster("east");
+        let east = fleet.intern_cluster("east");
         for (asks, needs) in
             [(None, exactly_once.is_some()), (Some(true), true), (Some(false), false)]
         {
@@ -631,7 +631,7 @@ fn a_workload_may_ask_for_leases_whatever_its_policy_is_and_decline_them() {
 #[test]
 fn the_end_of_an_exclusion_wakes_the_key() {
     let mut fleet = fleet(&[("east", 1, 4)], PlacementPolicy::default());
-    let east = fleet.cluster("east");
+    let east = fleet.intern_cluster("east");
     let cause = ExclusionCause::Requests(Arc::clone(&work(1, 1).request));
     fleet.exclude_cluster(east, cause, NOW, "refused".into());
     let key = key(choose(&mut fleet, 1, &work(1, 1), NOW));
@@ -648,7 +648,7 @@ const MINUTE: i64 = 60_000_000_000;
 #[test]
 fn a_refused_shape_is_left_out_for_every_workload_that_has_it() {
     let mut fleet = fleet(&[("east", 1, 4), ("west", 1, 4)], PlacementPolicy::default());
-    let (east, west) = (fleet.cluster("east"), fleet.cluster("west"));
+    let (east, west) = (fleet.intern_cluster("east"), fleet.intern_cluster("west"));
     assert_eq!(choose(&mut fleet, 1, &work(1, 1), NOW), Ok(east));
     let cause = ExclusionCause::Requests(Arc::clone(&work(1, 1).request));
     fleet.exclude_cluster(east, cause, NOW, "refused".into());

@@ -53,7 +53,8 @@ fn a_workload_goes_to_a_cluster_that_the_flavors_of_all_its_pod_sets_are_bound_t
 #[test]
 fn a_bound_workload_waits_for_the_queues_of_its_clusters_alone() {
     let (mut engine, cpu, mut fleet) = two_flavors();
-    let clusters: Vec<_> = ["east", "kueue-1", "kueue-2"].map(|name| fleet.cluster(name)).into();
+    let clusters: Vec<_> =
+        ["east", "kueue-1", "kueue-2"].map(|name| fleet.intern_cluster(name)).into();
     for &cluster in &clusters[1..] {
         fleet.set_connected(cluster, true);
         fleet.set_report_listed(cluster, true);
@@ -85,7 +86,7 @@ fn bound_by_flavor(
 fn without_reports() -> (Engine, ResourceId, Fleet) {
     let (engine, cpu, mut fleet) = two_flavors();
     for (name, connected) in [("east", false), ("west", true)] {
-        let cluster = fleet.cluster(name);
+        let cluster = fleet.intern_cluster(name);
         fleet.set_report(cluster, None);
         fleet.set_report_listed(cluster, true);
         fleet.set_connected(cluster, connected);
@@ -124,7 +125,7 @@ fn a_workload_without_a_cluster_for_a_race_without_reports_waits_for_one() {
          no cluster has room in cloud: east: not connected; west: its flavor is bound to other clusters"
     );
     assert_eq!(fleet.woken_keys(Time(2)), []);
-    let east = fleet.cluster("east");
+    let east = fleet.intern_cluster("east");
     fleet.set_connected(east, true);
     let woken = fleet.woken_keys(Time(3));
     assert!(!woken.is_empty(), "east may have it");

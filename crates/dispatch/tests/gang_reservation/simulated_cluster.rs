@@ -62,7 +62,7 @@ impl ClusterSimulation {
         let mut fleet = Fleet::new();
         let mut clusters = Vec::new();
         for (index, &nodes) in sizes.iter().enumerate() {
-            let id = fleet.cluster(&format!("c{index}"));
+            let id = fleet.intern_cluster(&format!("c{index}"));
             fleet.set_connected(id, true);
             clusters.push((id, vec![SIZE; nodes]));
         }

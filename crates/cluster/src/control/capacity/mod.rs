@@ -137,7 +137,7 @@ pub(crate) struct LocalCapacity {
 impl LocalCapacity {
     /// A cluster that runs jobs of these kinds, the only one of this fleet.
     pub(crate) fn new(kinds: &[ReportedKind], mode: AdmissionMode, fleet: &mut Fleet) -> Self {
-        let id = fleet.cluster(LOCAL);
+        let id = fleet.intern_cluster(LOCAL);
         fleet.set_connected(id, true);
         fleet.set_local(id);
         // The clone of an upstream manager does not name the kind of its job.

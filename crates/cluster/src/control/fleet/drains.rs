@@ -68,9 +68,11 @@ impl WorkerDrains {
     }
 
     /// Adds the drains that hold to those of a policy.
-    pub(super) fn apply(&self, policy: &mut PlacementPolicy, fleet: &mut Fleet) {
-        for (name, deadline) in &self.held {
-            policy.drain(fleet.cluster(name), deadline.map(engine_time));
+    pub(super) fn apply(&self, policy: &mut PlacementPolicy, fleet: &Fleet) {
+        // A drain is that of a registration, which has interned the name.
+        let held = self.held.iter().filter_map(|(name, at)| Some((fleet.find(name)?, at)));
+        for (cluster, deadline) in held {
+            policy.drain(cluster, deadline.map(engine_time));
         }
     }
 

@@ -138,7 +138,7 @@ impl FleetRegistry {
         if let Some(object) = &object {
             self.connections.registration_observed(name, object);
         }
-        let id = fleet.cluster(name);
+        let id = fleet.intern_cluster(name);
         let labels = object.as_ref().and_then(|object| object.metadata.labels.clone());
         let labels = labels.unwrap_or_default().into_iter();
         let labels = labels.map(|(key, value)| (key.into(), value.into())).collect();
@@ -280,9 +280,10 @@ impl FleetRegistry {
 
     /// A worker is connected and listed, or not. Without its MultiKueueCluster it gets nothing new.
     pub(crate) fn set_reached(&self, name: &str, reached: bool, fleet: &mut Fleet) {
-        let id = fleet.cluster(name);
-        let takes_work = reached && self.is_registered(name);
-        fleet.set_connected(id, takes_work);
+        // A cluster that was neither registered nor connected takes no work in any case.
+        if let Some(id) = fleet.find(name) {
+            fleet.set_connected(id, reached && self.is_registered(name));
+        }
     }
 
     /// Whether there is a MultiKueueCluster of this name that is not being deleted.
@@ -459,10 +460,12 @@ impl FleetRegistry {
             let policy = policy_of(config, policies);
             let selector = policy.and_then(|policy| policy.spec.cluster_selector.as_ref());
             let listed = config.spec.clusters.iter().map(String::as_str);
-            let mut ids: Vec<_> = listed.map(|name| fleet.cluster(name)).collect();
+            let mut ids: Vec<_> = listed.map(|name| fleet.intern_cluster(name)).collect();
             for (name, tracked) in &*clusters {
                 let labels = tracked.object().metadata.labels.clone().unwrap_or_default();
-                let id = fleet.cluster(name);
+                let Some(id) = fleet.find(name) else {
+                    continue;
+                };
                 let selected = selector.is_some_and(|selector| index::selects(selector, &labels));
                 // A selected cluster that is listed keeps its place: the order breaks ties
                 // (docs/reference/dispatch.md §3).

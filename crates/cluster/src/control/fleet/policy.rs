@@ -49,7 +49,7 @@ pub(super) fn read_policy(policy: &DispatchPolicy, fleet: &mut Fleet) -> Placeme
             .and_then(|drain| drain.deadline.parse().ok())
             .map(engine_time),
         cost: one.cost_per_unit.as_ref().map_or(ONE_COST, read_cost),
-        ..ClusterPreference::of(fleet.cluster(&one.name))
+        ..ClusterPreference::of(fleet.intern_cluster(&one.name))
     });
     let lost_after = spec.disconnection.as_ref().and_then(|one| GoDuration::parse(&one.lost_after));
     let lost_after = lost_after.and_then(GoDuration::positive);

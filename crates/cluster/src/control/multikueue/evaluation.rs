@@ -35,7 +35,7 @@ use super::{
     refused_writes::RefusedScope,
     state::{DispatchState, lasting_since},
     unregistered,
-    view::{HubJob, hub_view, multikueue_check, orphan_view, undispatchable},
+    view::{HubJob, StatusClusters, hub_view, multikueue_check, orphan_view, undispatchable},
     waiting_copies::waiting_message,
     worker::Worker,
     worker_writes,
@@ -215,7 +215,8 @@ impl<'a> DispatchEvaluation<'a> {
         };
         let memory = (&*self.state, workload.incarnation.began_at);
         let jobs = (&*jobs, workload.jobs);
-        let mut hub = hub_view(record, (check, jobs), memory, self.fleet);
+        let clusters = StatusClusters::intern(&record.object().status, self.fleet);
+        let mut hub = hub_view(record, (check, jobs), memory, clusters);
         if is_of_elastic_job(record.object()) {
             add_slices(workload, record.object(), &mut hub);
         }
@@ -234,7 +235,7 @@ impl<'a> DispatchEvaluation<'a> {
         let names =
             if orphan.clusters.is_empty() { self.every_worker() } else { orphan.clusters.clone() };
         let fleet = &mut *self.fleet;
-        let ids: Vec<ClusterId> = names.iter().map(|name| fleet.cluster(name)).collect();
+        let ids: Vec<ClusterId> = names.iter().map(|name| fleet.intern_cluster(name)).collect();
         orphan_view((jobs, workload.jobs), ids)
     }
 

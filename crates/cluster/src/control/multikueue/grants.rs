@@ -149,7 +149,10 @@ impl Grants {
     ) -> Vec<Box<str>> {
         let mut changed = Vec::new();
         for name in registry.leased_clusters(workloads, fleet) {
-            let id = fleet.cluster(&name);
+            // Without a registration there is no record either, and each registration interns its name.
+            let Some(id) = fleet.find(&name) else {
+                continue;
+            };
             let policy = fleet.lease_policy(id).unwrap_or(FORMER_POLICY);
             let lost_after = policy.lost_after.unwrap_or(settings.lost_after);
             let inputs = LeaseInputs {

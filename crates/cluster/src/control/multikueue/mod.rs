@@ -405,7 +405,7 @@ impl MultiKueueDispatch {
         if fleet.placed_on(id).is_some() || self.races() {
             return;
         }
-        if let Some(cluster) = cluster.map(|name| fleet.cluster(name)) {
+        if let Some(cluster) = cluster.map(|name| fleet.intern_cluster(name)) {
             let hub = (inputs.scheduler, inputs.workloads, fleet);
             place_admitted(record, cluster, record.started_at(), hub);
         }

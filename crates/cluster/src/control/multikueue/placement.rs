@@ -23,7 +23,7 @@ pub(super) fn placed_cluster(
     let whole = admitted_work(record, admission, (scheduler, fleet))?;
     let config = workload.multikueue_config()?;
     let (work, extends) = extending(record.object(), whole, workload.workloads);
-    let only = extends.as_ref().map(|one| fleet.cluster(&one.cluster));
+    let only = extends.as_ref().map(|one| fleet.intern_cluster(&one.cluster));
     let order = scheduler.queue_order(id);
     let wanted =
         PlacementRequest { workload: id, config, work: &work, order, only, alternative: false };

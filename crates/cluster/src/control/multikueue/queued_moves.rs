@@ -117,7 +117,7 @@ fn waiting(states: &KeyMap<Key, DispatchState>, inputs: &mut DispatchInputs<'_>)
             // The slices of an elastic job stay together.
             let stays = record.is_leaving() || is_of_elastic_job(object);
             let names = object.status.nominated_cluster_names.iter().filter(|_| !stays);
-            let nominated = names.map(|name| fleet.cluster(name)).collect();
+            let nominated = names.map(|name| fleet.intern_cluster(name)).collect();
             let at = state.race.last_change(state.nominated_at);
             Some(Waiting { id, key: key.clone(), nominated, at })
         })

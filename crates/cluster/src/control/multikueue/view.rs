@@ -12,7 +12,7 @@ use crds::{
         conditions::{ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED, REFUSED},
     },
     template_defaults::{same_pod_sets, same_template},
-    v1beta2::{PodSet, Workload, WorkloadSpec},
+    v1beta2::{PodSet, Workload, WorkloadSpec, WorkloadStatus},
 };
 use dispatch::{
     CopyHistory, Fleet, HubIncarnation, LeaseStamp, PresentWorkload,
@@ -41,17 +41,33 @@ use crate::control::{
     workloads::{TrackedWorkload, WorkloadPhase, Workloads},
 };
 
+/// The clusters in the status of a Workload, which need not be registered.
+pub(super) struct StatusClusters {
+    recorded: Option<ClusterId>,
+    nominated: Vec<ClusterId>,
+}
+
+impl StatusClusters {
+    /// Interns the names of a status.
+    pub(super) fn intern(status: &WorkloadStatus, fleet: &mut Fleet) -> Self {
+        let mut id = |name: &String| fleet.intern_cluster(name);
+        Self {
+            recorded: status.cluster_name.as_ref().map(&mut id),
+            nominated: status.nominated_cluster_names.iter().map(&mut id).collect(),
+        }
+    }
+}
+
 /// The hub's side of a Workload. `check` is its MultiKueue check, and is `None` without quota; `began_at` is the version at
 /// which this leader began.
 pub(super) fn hub_view(
     record: &TrackedWorkload,
     (check, jobs): (Option<&str>, (&[HubJob<'_>], &Jobs)),
     (state, began_at): (&DispatchState, u64),
-    fleet: &mut Fleet,
+    clusters: StatusClusters,
 ) -> LocalWorkload {
     let workload = record.object();
     let status = &workload.status;
-    let mut id = |name: &String| fleet.cluster(name);
     LocalWorkload {
         // A Workload that is being deleted withdraws its copies, as an absent one does
         // (docs/reference/multikueue.md §2.2).
@@ -62,8 +78,8 @@ pub(super) fn hub_view(
         check: check_state(workload, check),
         awaits_other_checks: check
             .is_some_and(|check| index::status::awaits_other_checks(status, check)),
-        recorded_cluster: status.cluster_name.as_ref().map(&mut id),
-        nominated_clusters: status.nominated_cluster_names.iter().map(&mut id).collect(),
+        recorded_cluster: clusters.recorded,
+        nominated_clusters: clusters.nominated,
         unconfigured_clusters: Vec::new(),
         nominated_by_others: false,
         race: None,

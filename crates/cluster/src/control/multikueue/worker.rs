@@ -124,8 +124,8 @@ impl Worker {
         self.clones.is_listed() && self.jobs.is_listed()
     }
 
-    /// Whether everything was listed now that was awaited since it was connected: it is reached again.
-    pub(super) fn is_reached_again(&mut self) -> bool {
+    /// Records that it is reached if everything was listed since it was connected. Returns whether it was lost until now.
+    pub(super) fn mark_reached(&mut self) -> bool {
         let reached = self.connection.active && self.is_listed();
         self.was_reached |= reached;
         reached && self.lost.take().is_some()

@@ -522,7 +522,7 @@ impl WorkerClusters {
     }
 
     fn worker_mut(&mut self, name: &str, fleet: &mut Fleet, now: Timestamp) -> &mut Worker {
-        let id = fleet.cluster(name);
+        let id = fleet.intern_cluster(name);
         let since = self.losses.get(name).copied().map_or(now, |since| since.min(now));
         self.workers.entry(name.into()).or_insert_with(|| Worker::new(id, name, &self.kinds, since))
     }
@@ -534,7 +534,7 @@ fn note_reached(
     (registry, fleet): (&FleetRegistry, &mut Fleet),
     ctx: &mut Context,
 ) {
-    if worker.is_reached_again() {
+    if worker.mark_reached() {
         registry.set_reached(worker.name(), true, fleet);
         ctx.agenda.now(Reevaluation::Cluster(worker.name().into()));
     }

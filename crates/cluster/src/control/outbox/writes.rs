@@ -323,7 +323,7 @@ impl Writes {
     pub(crate) fn observe_version(&mut self, target: &Target, version: Option<u64>) -> bool {
         if let Some(version) = version {
             self.unsettled.observe(target, version);
-        } else if !self.unsettled.is_gone(target) {
+        } else if !self.unsettled.observe_absence(target) {
             return false;
         }
         // What makes a worker refuse a deletion does not change with every status of the object.

@@ -347,7 +347,7 @@ fn a_job_that_asks_for_exactly_once_gets_leases_and_stamps_under_any_policy() {
             assert_eq!(copy["metadata"]["annotations"]["sluice.dev/lease"], "0/9");
         }
         let fleet = &mut control.dispatching.fleet;
-        let id = fleet.cluster("east");
+        let id = fleet.intern_cluster("east");
         assert_eq!(fleet.lease_policy(id), Some(dispatch::LeasePolicy::DEFAULT));
         // The last Workload that asks for it is gone.
         let key = Key { namespace: Some("ns".into()), name: name().into() };
