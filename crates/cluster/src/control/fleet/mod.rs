@@ -123,13 +123,13 @@ impl FleetRegistry {
         }
     }
 
-    /// Records a MultiKueueCluster. `reached` says whether its worker is connected and listed. Returns whether the choice of clusters may
-    /// differ: the registration or its labels changed. Its conditions decide about no Workload.
+    /// Records a MultiKueueCluster. `usable` says whether its worker takes work once it is registered. Returns whether the choice of
+    /// clusters may differ: the registration or its labels changed. Its conditions decide about no Workload.
     pub(crate) fn observe_cluster(
         &mut self,
         name: &str,
         object: Option<Arc<MultiKueueCluster>>,
-        reached: bool,
+        usable: bool,
         (fleet, ctx): (&mut Fleet, &mut Context),
     ) -> bool {
         let (was_known, was_registered) =
@@ -156,7 +156,7 @@ impl FleetRegistry {
             self.connections.set_registered(name, registered, ctx.now);
         }
         // Whether it takes work follows from the registration as well.
-        self.set_reached(name, reached, fleet);
+        self.set_usable(name, usable, fleet);
         let is_known = self.clusters.get(name).is_some();
         let changed = relabelled || (was_known, was_registered) != (is_known, registered);
         match changed {
@@ -278,11 +278,11 @@ impl FleetRegistry {
         self.checks.get(name).map(|tracked| Arc::clone(tracked.object()))
     }
 
-    /// A worker is connected and listed, or not. Without its MultiKueueCluster it gets nothing new.
-    pub(crate) fn set_reached(&self, name: &str, reached: bool, fleet: &mut Fleet) {
+    /// A worker takes work, or not. Without its MultiKueueCluster it gets nothing new.
+    pub(crate) fn set_usable(&self, name: &str, usable: bool, fleet: &mut Fleet) {
         // A cluster that was neither registered nor connected takes no work in any case.
         if let Some(id) = fleet.find(name) {
-            fleet.set_connected(id, reached && self.is_registered(name));
+            fleet.set_connected(id, usable && self.is_registered(name));
         }
     }
 

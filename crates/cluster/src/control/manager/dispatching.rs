@@ -174,9 +174,9 @@ impl Dispatching {
         core: &mut Core,
     ) {
         let ctx = &mut core.ctx;
-        let reached = self.multikueue.as_ref().is_some_and(|one| one.is_reached(&key.name));
+        let usable = self.multikueue.as_ref().is_some_and(|one| one.takes_work(&key.name));
         let changed =
-            self.registry.observe_cluster(&key.name, object, reached, (&mut self.fleet, ctx));
+            self.registry.observe_cluster(&key.name, object, usable, (&mut self.fleet, ctx));
         if let Some(multikueue) = &mut self.multikueue {
             let lost = self.registry.not_active_since(&key.name);
             let annotated = self.registry.is_cleanup_confirmed(&key.name);

@@ -252,9 +252,9 @@ impl MultiKueueDispatch {
         }
     }
 
-    /// Whether a worker is connected, and was listed since.
-    pub(crate) fn is_reached(&self, name: &str) -> bool {
-        self.workers.is_reached(name)
+    /// Whether a worker takes work if it is registered.
+    pub(crate) fn takes_work(&self, name: &str) -> bool {
+        self.workers.takes_work(name)
     }
 
     /// The condition of a MultiKueueCluster; `None` if its worker was never tried.

@@ -215,7 +215,7 @@ impl WorkerClusters {
             tracing::info!(cluster = name, active, reason, "worker");
         }
         // Nothing new is sent before it is known what is there.
-        registry.set_reached(name, active && worker.lost_since().is_none(), fleet);
+        registry.set_usable(name, self.takes_work(name), fleet);
         // The condition names the lists that are missing by then. No watch reports that a list does not end.
         ctx.agenda.at(after(ctx.now, LISTED_WITHIN), Reevaluation::Cluster(name.into()));
         ctx.agenda.now(Reevaluation::Cluster(name.into()));
@@ -245,7 +245,7 @@ impl WorkerClusters {
                 fleet.clone_created(id, clone.version());
             }
         }
-        note_reached(worker, (registry, fleet), ctx);
+        self.note_reached(name, (registry, fleet), ctx);
         ctx.agenda.workloads(concerned.iter().cloned());
         self.note_holder(name, concerned);
     }
@@ -270,7 +270,7 @@ impl WorkerClusters {
                 ctx.outbox.publish(too_large(job, name));
             }
         }
-        note_reached(worker, (registry, fleet), ctx);
+        self.note_reached(name, (registry, fleet), ctx);
         ctx.agenda.workloads(concerned.iter().cloned());
         self.note_holder(name, concerned);
     }
@@ -308,9 +308,7 @@ impl WorkerClusters {
         ctx: &mut Context,
     ) {
         for worker in self.workers.values().filter(|one| clusters.includes(one.name())) {
-            // A manager of the same origin would take what is sent there for its own.
-            let usable = worker.lost_since().is_none() && self.shared_with(worker).is_none();
-            registry.set_reached(worker.name(), usable, fleet);
+            registry.set_usable(worker.name(), self.takes_work(worker.name()), fleet);
             let until = worker.report_counts_until();
             let stale = until.is_some_and(|until| until <= ctx.now);
             fleet.set_stale(worker.id, stale);
@@ -320,8 +318,9 @@ impl WorkerClusters {
         }
     }
 
-    /// Whether a worker is connected, and was listed since.
-    pub(super) fn is_reached(&self, name: &str) -> bool {
+    /// Whether a worker takes work: it is connected and was listed since, and no manager of the same origin uses it, which would take
+    /// what is sent there for its own.
+    pub(super) fn takes_work(&self, name: &str) -> bool {
         let worker = self.workers.get(name).filter(|worker| worker.lost_since().is_none());
         worker.is_some_and(|worker| self.shared_with(worker).is_none())
     }
@@ -521,21 +520,22 @@ impl WorkerClusters {
         ctx.agenda.now(Reevaluation::Cluster(name.into()));
     }
 
+    /// A worker whose lists are complete may take work.
+    fn note_reached(
+        &mut self,
+        name: &str,
+        (registry, fleet): (&FleetRegistry, &mut Fleet),
+        ctx: &mut Context,
+    ) {
+        if self.workers.get_mut(name).is_some_and(Worker::mark_reached) {
+            registry.set_usable(name, self.takes_work(name), fleet);
+            ctx.agenda.now(Reevaluation::Cluster(name.into()));
+        }
+    }
+
     fn worker_mut(&mut self, name: &str, fleet: &mut Fleet, now: Timestamp) -> &mut Worker {
         let id = fleet.intern_cluster(name);
         let since = self.losses.get(name).copied().map_or(now, |since| since.min(now));
         self.workers.entry(name.into()).or_insert_with(|| Worker::new(id, name, &self.kinds, since))
-    }
-}
-
-/// A worker whose lists are complete takes work.
-fn note_reached(
-    worker: &mut Worker,
-    (registry, fleet): (&FleetRegistry, &mut Fleet),
-    ctx: &mut Context,
-) {
-    if worker.mark_reached() {
-        registry.set_reached(worker.name(), true, fleet);
-        ctx.agenda.now(Reevaluation::Cluster(worker.name().into()));
     }
 }
