@@ -17,7 +17,10 @@ use crate::control::{
     fleet::{ConnectionPlans, FleetRegistry, records_work, work_of},
     input::WorkerInput,
     listing::Listing,
-    multikueue::{DispatchEffect, DispatchInputs, MultiKueueDispatch, queued_moves::Rebalancing},
+    multikueue::{
+        DispatchEffect, DispatchInputs, HubObjects, MultiKueueDispatch, WorkerInputs,
+        queued_moves::Rebalancing,
+    },
     outbox::{Purpose, Subject, Ticket},
     queues::Queues,
     quota_automation::{KnownWorkers, QuotaAutomation},
@@ -53,36 +56,38 @@ impl Dispatching {
             return false;
         };
         let Core { ctx, scheduler, workloads, jobs, .. } = core;
-        let (registry, fleet) = (&mut self.registry, &mut self.fleet);
+        let (registry, fleet) = (&self.registry, &mut self.fleet);
+        let inputs = &mut WorkerInputs { workloads, jobs, registry, fleet, scheduler };
         match input {
             WorkerInput::Connection(connection) => {
                 if let Some(quotas) = &mut self.quotas {
                     quotas.connection_changed(name);
                 }
-                if multikueue.connection_changed(name, connection, (registry, fleet), ctx) {
+                if multikueue.connection_changed(name, connection, inputs, ctx) {
                     self.changed_workers.insert(name.into());
                 }
             }
             WorkerInput::Identity { request, uid } => {
-                registry.identity_reported(name, (request, uid), workloads, &mut ctx.agenda);
+                let identity = (request, uid);
+                self.registry.identity_reported(name, identity, workloads, &mut ctx.agenda);
             }
             WorkerInput::Credential(expiry) => {
-                registry.credential_observed(name, expiry, ctx);
+                self.registry.credential_observed(name, expiry, ctx);
             }
             WorkerInput::GivenUp => {
-                registry.connection_given_up(name);
-                multikueue.connection_given_up(name, registry, ctx);
+                self.registry.connection_given_up(name);
+                multikueue.connection_given_up(name, &self.registry, ctx);
             }
             WorkerInput::Workload(change) => {
                 let listed = change.is_list();
-                multikueue.clones_changed(name, change, (workloads, registry, fleet), ctx);
+                multikueue.clones_changed(name, change, inputs, ctx);
                 // A list shows what no watch has reported: many copies may be unknown at once
                 // (docs/reference/dispatch.md §9).
                 return listed;
             }
             WorkerInput::Job(kind, change) => {
                 let listed = change.is_list();
-                multikueue.jobs_changed(name, (&kind, change), (jobs, registry, fleet), ctx);
+                multikueue.jobs_changed(name, (&kind, change), inputs, ctx);
                 return listed;
             }
             WorkerInput::Lease(change) => multikueue.leases_changed(name, change, ctx),
@@ -97,7 +102,7 @@ impl Dispatching {
                 }
             }
             WorkerInput::Capacity(change) => {
-                multikueue.report_changed(name, change, (scheduler, registry, fleet), ctx);
+                multikueue.report_changed(name, change, inputs, ctx);
             }
         }
         false
@@ -105,9 +110,11 @@ impl Dispatching {
 
     /// Compares the copies on a worker with the hub.
     pub(super) fn compare_worker(&mut self, name: &str, core: &mut Core, listing: &Listing) {
-        let hub = (&core.workloads, &self.registry, listing.is_complete());
+        let Core { workloads, ctx, .. } = core;
+        let (registry, complete) = (&self.registry, listing.is_complete());
+        let objects = HubObjects { workloads, registry, complete };
         let multikueue = self.multikueue.as_mut();
-        if multikueue.is_some_and(|one| one.compare(name, hub, &mut core.ctx)) {
+        if multikueue.is_some_and(|one| one.compare(name, objects, ctx)) {
             self.changed_workers.insert(name.into());
         }
     }
@@ -116,8 +123,9 @@ impl Dispatching {
     pub(super) fn compare_all_workers(&mut self, core: &mut Core, listing: &Listing) {
         let multikueue = self.multikueue.as_mut();
         let Core { workloads, ctx, .. } = core;
-        let hub = (&*workloads, &self.registry, listing.is_complete());
-        if multikueue.is_some_and(|one| one.compare_all(hub, ctx)) {
+        let (registry, complete) = (&self.registry, listing.is_complete());
+        let objects = HubObjects { workloads, registry, complete };
+        if multikueue.is_some_and(|one| one.compare_all(objects, ctx)) {
             core.evaluate_all_workloads();
         }
     }
@@ -205,7 +213,8 @@ impl Dispatching {
         let Core { ctx, scheduler, workloads, jobs, .. } = core;
         let (registry, fleet) = (&self.registry, &mut self.fleet);
         if *subject == Subject::Capacity {
-            return multikueue.label_keys_answered(ticket, answer, (scheduler, fleet), ctx);
+            let mut inputs = WorkerInputs { workloads, jobs, registry, fleet, scheduler };
+            return multikueue.label_keys_answered(ticket, answer, &mut inputs, ctx);
         }
         if *subject == Subject::Lease {
             return multikueue.lease_answered(ticket, answer);
@@ -359,8 +368,8 @@ impl Dispatching {
         let Some(multikueue) = &mut self.multikueue else {
             return;
         };
-        let hub = (&mut self.registry, &mut self.fleet, &core.workloads);
-        let changed = multikueue.keep_leases(hub, &mut core.ctx);
+        let Core { workloads, ctx, .. } = core;
+        let changed = multikueue.keep_leases(&mut self.registry, &mut self.fleet, workloads, ctx);
         if !changed.is_empty() {
             for name in &changed {
                 core.ctx.agenda.now(Reevaluation::Cluster(name.clone()));
@@ -377,9 +386,9 @@ impl Dispatching {
             return;
         };
         let Core { ctx, scheduler, workloads, jobs, .. } = core;
-        let writes = ctx.outbox.writes();
-        let hub = (&*workloads, &*scheduler, &self.fleet);
-        let concerned = multikueue.concerned_by(&workers, hub, writes);
+        let (registry, fleet) = (&self.registry, &mut self.fleet);
+        let inputs = WorkerInputs { workloads, jobs, registry, fleet, scheduler };
+        let concerned = multikueue.concerned_by(&workers, &inputs, ctx.outbox.writes());
         ctx.agenda.workloads(concerned);
         ctx.agenda.workloads(jobs.orphaned_workloads().cloned());
     }
@@ -398,7 +407,7 @@ impl Dispatching {
             core.scheduler.request_cycle();
         }
         if let Some(multikueue) = &self.multikueue {
-            multikueue.age_reports(&clusters, (&self.registry, &mut self.fleet), &mut core.ctx);
+            multikueue.age_reports(&clusters, &self.registry, &mut self.fleet, &mut core.ctx);
             // The same fleet gives them no further cluster. The end of an exclusion is on the agenda of the Workload.
             let n_changes = self.fleet.n_changes();
             if std::mem::replace(&mut self.n_changes_raced, n_changes) != n_changes {

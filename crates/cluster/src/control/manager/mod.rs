@@ -57,7 +57,7 @@ use super::{
     job_selection::JobSelection,
     listing::{DISPATCH_KINDS, Listing, MANAGER_KINDS, listed_name, listed_names},
     manager_settings::ManagerSettings,
-    multikueue::{MultiKueueDispatch, queued_moves::Rebalancing},
+    multikueue::{HubObjects, MultiKueueDispatch, queued_moves::Rebalancing},
     namespaces_and_priorities::NamespacesAndPriorities,
     observed::Observed,
     outbox::{Destination, Purpose, Subject, Ticket},
@@ -293,8 +293,9 @@ impl Control for ManagerControl {
         self.integrations.report(&mut self.core.ctx);
         self.core.advance();
         if let Some(multikueue) = &mut self.dispatching.multikueue {
-            let hub = (&self.core.workloads, &self.dispatching.registry);
-            multikueue.keep(hub, &mut self.core.ctx);
+            let (workloads, registry) = (&self.core.workloads, &self.dispatching.registry);
+            let objects = HubObjects { workloads, registry, complete: true };
+            multikueue.keep(objects, &mut self.core.ctx);
         }
         self.dispatching.keep_leases(&mut self.core);
         self.dispatching.workers_changed(&mut self.core);

@@ -18,7 +18,8 @@ use crate::control::{
 pub(super) fn admitted_work(
     record: &TrackedWorkload,
     admission: &Admission,
-    (scheduler, fleet): (&Scheduler, &Fleet),
+    scheduler: &Scheduler,
+    fleet: &Fleet,
 ) -> Option<Arc<AssignedWorkload>> {
     let request = Arc::clone(scheduler.request(record.id()?)?);
     let assigned = scheduler.admitted_pod_sets(admission, &record.object().spec.pod_sets);
@@ -29,7 +30,8 @@ pub(super) fn admitted_work(
 /// Whether clusters race for a Workload with quota because nothing is known of any of them.
 pub(super) fn races_unreported(
     record: &TrackedWorkload,
-    (scheduler, fleet): (&Scheduler, &Fleet),
+    scheduler: &Scheduler,
+    fleet: &Fleet,
     now: Time,
 ) -> bool {
     let Some(admission) = &record.object().status.admission else {
@@ -37,7 +39,7 @@ pub(super) fn races_unreported(
     };
     let config = scheduler.multikueue_config(&admission.cluster_queue);
     config.filter(|config| fleet.has_no_current_report(config)).is_some_and(|config| {
-        let work = admitted_work(record, admission, (scheduler, fleet));
+        let work = admitted_work(record, admission, scheduler, fleet);
         work.is_some_and(|work| fleet.races_without_current_reports((config, &work), now))
     })
 }
@@ -46,7 +48,8 @@ pub(super) fn races_unreported(
 pub(super) fn keep_bound(
     race: &mut ClusterRace,
     record: &TrackedWorkload,
-    (scheduler, fleet): (&Scheduler, &Fleet),
+    scheduler: &Scheduler,
+    fleet: &Fleet,
 ) {
     let Some(admission) = &record.object().status.admission else {
         return;
@@ -55,20 +58,25 @@ pub(super) fn keep_bound(
     race.clusters.retain(|id| assigned.iter().all(|one| one.may_run_on(fleet.name(*id))));
 }
 
-/// Counts an admitted Workload on a cluster, with what it has beyond the slice that it extends. It runs there since this time.
-pub(super) fn place_admitted(
-    record: &TrackedWorkload,
-    cluster: ClusterId,
-    since: Time,
-    (scheduler, workloads, fleet): (&Scheduler, &Workloads, &mut Fleet),
-) {
-    let (Some(id), Some(admission)) = (record.id(), &record.object().status.admission) else {
-        return;
-    };
-    let Some(whole) = admitted_work(record, admission, (scheduler, fleet)) else {
-        return;
-    };
-    let (work, extends) = extending(record.object(), whole, workloads);
-    fleet.place_extending(id, cluster, (work, extends.as_ref()), since);
-    fleet.set_priority(id, scheduler.queue_order(id).priority);
+/// A Workload that counts on a cluster since it runs there.
+pub(super) struct AdmittedWork<'a> {
+    pub(super) record: &'a TrackedWorkload,
+    pub(super) cluster: ClusterId,
+    pub(super) since: Time,
+}
+
+impl AdmittedWork<'_> {
+    /// Counts it with what it has beyond the slice that it extends.
+    pub(super) fn place(self, scheduler: &Scheduler, workloads: &Workloads, fleet: &mut Fleet) {
+        let Self { record, cluster, since } = self;
+        let (Some(id), Some(admission)) = (record.id(), &record.object().status.admission) else {
+            return;
+        };
+        let Some(whole) = admitted_work(record, admission, scheduler, fleet) else {
+            return;
+        };
+        let (work, extends) = extending(record.object(), whole, workloads);
+        fleet.place_extending(id, cluster, (work, extends.as_ref()), since);
+        fleet.set_priority(id, scheduler.queue_order(id).priority);
+    }
 }

@@ -1,4 +1,4 @@
-//! What decides about dispatch beside the copies.
+//! What decides about dispatch beside the copies, and what inputs of workers change beside them.
 
 use ::jobs::admitted_infos::FlavorsByName;
 use dispatch::Fleet;
@@ -7,7 +7,7 @@ use crate::control::{
     fleet::FleetRegistry, jobs::Jobs, scheduling::Scheduler, workloads::Workloads,
 };
 
-/// See the module.
+/// What decides about dispatch beside the copies.
 pub(crate) struct DispatchInputs<'a> {
     pub(crate) workloads: &'a Workloads,
     pub(crate) jobs: &'a Jobs,
@@ -15,4 +15,22 @@ pub(crate) struct DispatchInputs<'a> {
     pub(crate) fleet: &'a mut Fleet,
     pub(crate) scheduler: &'a Scheduler,
     pub(crate) flavors: &'a FlavorsByName,
+}
+
+/// What an input of a worker is recorded with, and in.
+pub(crate) struct WorkerInputs<'a> {
+    pub(crate) workloads: &'a Workloads,
+    pub(crate) jobs: &'a Jobs,
+    pub(crate) registry: &'a FleetRegistry,
+    pub(crate) fleet: &'a mut Fleet,
+    pub(crate) scheduler: &'a mut Scheduler,
+}
+
+/// The objects of the hub that copies are compared with.
+#[derive(Clone, Copy)]
+pub(crate) struct HubObjects<'a> {
+    pub(crate) workloads: &'a Workloads,
+    pub(crate) registry: &'a FleetRegistry,
+    /// Everything on the hub was listed.
+    pub(crate) complete: bool,
 }

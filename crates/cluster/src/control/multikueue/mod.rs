@@ -102,7 +102,7 @@ use runtime::{
 };
 
 use self::{
-    admitted_work::place_admitted,
+    admitted_work::AdmittedWork,
     copy_answers::waiting_workload,
     evaluated_workload::EvaluatedWorkload,
     evaluation::DispatchEvaluation,
@@ -116,8 +116,10 @@ use self::{
     worker_clusters::WorkerClusters,
 };
 pub(crate) use self::{
-    dispatch_config::DispatchConfig, dispatch_effect::DispatchEffect,
-    dispatch_inputs::DispatchInputs, view::multikueue_check,
+    dispatch_config::DispatchConfig,
+    dispatch_effect::DispatchEffect,
+    dispatch_inputs::{DispatchInputs, HubObjects, WorkerInputs},
+    view::multikueue_check,
 };
 use super::{
     context::Context,
@@ -126,7 +128,6 @@ use super::{
     jobs::Jobs,
     outbox::Ticket,
     quota_automation::WorkerPresence,
-    scheduling::Scheduler,
     start_failure::PodStarts,
     timers::Reevaluation,
     workloads::{TrackedWorkload, WorkloadChange, WorkloadPhase, Workloads},
@@ -183,13 +184,13 @@ impl MultiKueueDispatch {
         &mut self,
         name: &str,
         connection: Connection,
-        hub: (&FleetRegistry, &mut Fleet),
+        inputs: &mut WorkerInputs<'_>,
         ctx: &mut Context,
     ) -> bool {
         if self.workers.is_connected(name) != connection.active {
             self.grants.connection_changed(name);
         }
-        self.workers.connection_changed(name, connection, hub, ctx)
+        self.workers.connection_changed(name, connection, inputs, ctx)
     }
 
     /// Records a change of clones on a worker.
@@ -197,10 +198,10 @@ impl MultiKueueDispatch {
         &mut self,
         name: &str,
         change: Change<Workload>,
-        hub: (&Workloads, &FleetRegistry, &mut Fleet),
+        inputs: &mut WorkerInputs<'_>,
         ctx: &mut Context,
     ) {
-        self.workers.clones_changed(name, change, hub, ctx);
+        self.workers.clones_changed(name, change, inputs, ctx);
     }
 
     /// Records a change of jobs of a kind on a worker.
@@ -208,10 +209,10 @@ impl MultiKueueDispatch {
         &mut self,
         name: &str,
         change: (&Kind, Change<JobObject>),
-        hub: (&Jobs, &FleetRegistry, &mut Fleet),
+        inputs: &mut WorkerInputs<'_>,
         ctx: &mut Context,
     ) {
-        self.workers.jobs_changed(name, change, hub, ctx);
+        self.workers.jobs_changed(name, change, inputs, ctx);
     }
 
     /// Records a change of a worker's report.
@@ -219,10 +220,10 @@ impl MultiKueueDispatch {
         &mut self,
         name: &str,
         change: Change<ClusterCapacity>,
-        hub: (&mut Scheduler, &FleetRegistry, &mut Fleet),
+        inputs: &mut WorkerInputs<'_>,
         ctx: &mut Context,
     ) {
-        self.workers.report_changed(name, change, hub, ctx);
+        self.workers.report_changed(name, change, inputs, ctx);
     }
 
     /// What is known of the connection to a worker of a MultiKueueConfig, for quotas that follow it.
@@ -406,8 +407,9 @@ impl MultiKueueDispatch {
             return;
         }
         if let Some(cluster) = cluster.map(|name| fleet.intern_cluster(name)) {
-            let hub = (inputs.scheduler, inputs.workloads, fleet);
-            place_admitted(record, cluster, record.started_at(), hub);
+            let since = record.started_at();
+            let placed = AdmittedWork { record, cluster, since };
+            placed.place(inputs.scheduler, inputs.workloads, fleet);
         }
     }
 
@@ -489,10 +491,10 @@ impl MultiKueueDispatch {
         &mut self,
         ticket: &Ticket,
         answer: WriteOutcome,
-        hub: (&mut Scheduler, &mut Fleet),
+        inputs: &mut WorkerInputs<'_>,
         ctx: &mut Context,
     ) {
-        self.workers.label_keys_answered(ticket, answer, hub, ctx);
+        self.workers.label_keys_answered(ticket, answer, inputs, ctx);
     }
 
     /// The uid of the manager's cluster is known.
@@ -520,39 +522,30 @@ impl MultiKueueDispatch {
 
     /// Writes the term of this leader, reads copies with creates that are not settled, and every `gcInterval` evaluates what a worker
     /// has and the hub does not know. Called at each decision.
-    pub(crate) fn keep(
-        &mut self,
-        (workloads, registry): (&Workloads, &FleetRegistry),
-        ctx: &mut Context,
-    ) {
+    pub(crate) fn keep(&mut self, objects: HubObjects<'_>, ctx: &mut Context) {
         let Self { config, workers, incarnation, departed, cleanup, .. } = self;
         incarnation.write(ctx);
         worker_writes::read_unsettled(workers, &config.origin, ctx);
-        let hub = HubHistory { workloads, registry, departed, incarnation, complete: true };
+        let hub = HubHistory { objects, departed, incarnation };
         cleanup.collect_garbage(workers, &hub, ctx);
     }
 
-    /// Compares a worker with the hub, after a list of either. `complete` says whether the hub was listed. Returns whether it
-    /// was compared.
+    /// Compares a worker with the hub, after a list of either. Returns whether it was compared.
     pub(crate) fn compare(
         &mut self,
         name: &str,
-        (workloads, registry, complete): (&Workloads, &FleetRegistry, bool),
+        objects: HubObjects<'_>,
         ctx: &mut Context,
     ) -> bool {
         let Self { workers, incarnation, departed, .. } = self;
-        let mut hub = HubHistory { workloads, registry, departed, incarnation, complete };
+        let mut hub = HubHistory { objects, departed, incarnation };
         orphan_cleanup::compare(workers, name, &mut hub, ctx)
     }
 
     /// Compares every worker with the hub. Returns whether any was compared.
-    pub(crate) fn compare_all(
-        &mut self,
-        (workloads, registry, complete): (&Workloads, &FleetRegistry, bool),
-        ctx: &mut Context,
-    ) -> bool {
+    pub(crate) fn compare_all(&mut self, objects: HubObjects<'_>, ctx: &mut Context) -> bool {
         let Self { workers, incarnation, departed, .. } = self;
-        let mut hub = HubHistory { workloads, registry, departed, incarnation, complete };
+        let mut hub = HubHistory { objects, departed, incarnation };
         orphan_cleanup::compare_all(workers, &mut hub, ctx)
     }
 

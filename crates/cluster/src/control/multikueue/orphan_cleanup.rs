@@ -13,8 +13,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use runtime::watch::Key;
 
 use super::{
-    copy_stamp::copy_stamp, incarnation::IncarnationRecord, worker::Worker,
-    worker_clusters::WorkerClusters,
+    copy_stamp::copy_stamp, dispatch_inputs::HubObjects, incarnation::IncarnationRecord,
+    worker::Worker, worker_clusters::WorkerClusters,
 };
 use crate::control::{
     context::Context,
@@ -24,7 +24,7 @@ use crate::control::{
     outbox::after,
     time::moved,
     timers::Reevaluation,
-    workloads::{TrackedWorkload, Workloads},
+    workloads::TrackedWorkload,
 };
 
 /// Uids of Workloads whose deletion this process has observed, while a worker may have copies.
@@ -32,12 +32,9 @@ pub(super) type DepartedWorkloads = KeyMap<Key, Box<str>>;
 
 /// What a worker is compared with.
 pub(super) struct HubHistory<'a> {
-    pub(super) workloads: &'a Workloads,
-    pub(super) registry: &'a FleetRegistry,
+    pub(super) objects: HubObjects<'a>,
     pub(super) departed: &'a DepartedWorkloads,
     pub(super) incarnation: &'a mut IncarnationRecord,
-    /// Everything on the hub was listed.
-    pub(super) complete: bool,
 }
 
 /// See the module.
@@ -82,11 +79,11 @@ impl OrphanCleanup {
         };
         for (name, worker) in workers.iter_mut().filter(|(_, worker)| worker.is_listed()) {
             let scan = sweep(worker, (hub, incarnation), None, ctx);
-            let annotated = hub.registry.is_cleanup_confirmed(name);
+            let annotated = hub.objects.registry.is_cleanup_confirmed(name);
             if worker.breaker.recount((name, annotated), &scan) {
                 ctx.agenda.now(Reevaluation::Cluster(name.clone()));
             }
-            measure(name, worker, hub.registry, ctx);
+            measure(name, worker, hub.objects.registry, ctx);
             ctx.agenda.workloads(scan.orphans.iter().filter_map(|(name, _)| parse_key(name)));
         }
     }
@@ -100,16 +97,16 @@ pub(super) fn compare(
     ctx: &mut Context,
 ) -> bool {
     // With an incomplete list of the hub, copies of Workloads that exist would be orphans.
-    let worker = workers.by_name_mut(name).filter(|one| one.is_listed() && hub.complete);
+    let worker = workers.by_name_mut(name).filter(|one| one.is_listed() && hub.objects.complete);
     let (Some(worker), Some(incarnation)) = (worker, hub.incarnation.present()) else {
         return false;
     };
     // Fewer Workloads than copies mean a restored backup only after a restart
     // (docs/reference/dispatch.md §9).
-    let n_on_hub = worker.breaker.is_first().then_some(hub.workloads.len());
+    let n_on_hub = worker.breaker.is_first().then_some(hub.objects.workloads.len());
     let sweep = sweep(worker, (hub, incarnation), n_on_hub, ctx);
-    worker.breaker.compare((name, hub.registry.is_cleanup_confirmed(name)), &sweep);
-    measure(name, worker, hub.registry, ctx);
+    worker.breaker.compare((name, hub.objects.registry.is_cleanup_confirmed(name)), &sweep);
+    measure(name, worker, hub.objects.registry, ctx);
     if sweep.hub_went_back {
         hub.incarnation.hub_went_back();
     }
@@ -172,7 +169,7 @@ fn sweep(
 ) -> OrphanScan {
     let on_hub = |name: &str| {
         let key = parse_key(name);
-        let record = key.as_ref().and_then(|key| hub.workloads.get(key));
+        let record = key.as_ref().and_then(|key| hub.objects.workloads.get(key));
         HubWorkload {
             epoch: record.map(|record| index::epoch(record.object())),
             present: record.and_then(present_workload),

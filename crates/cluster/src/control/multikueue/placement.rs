@@ -4,7 +4,7 @@ use dispatch::{Fleet, PlacementRequest};
 use engine::{Time, ids::ClusterId};
 
 use super::{
-    admitted_work::{admitted_work, place_admitted},
+    admitted_work::{AdmittedWork, admitted_work},
     evaluated_workload::EvaluatedWorkload,
 };
 use crate::control::elastic_slices::extending;
@@ -20,7 +20,7 @@ pub(super) fn placed_cluster(
     if let Some(placed) = fleet.placed_on(id) {
         return Some(placed);
     }
-    let whole = admitted_work(record, admission, (scheduler, fleet))?;
+    let whole = admitted_work(record, admission, scheduler, fleet)?;
     let config = workload.multikueue_config()?;
     let (work, extends) = extending(record.object(), whole, workload.workloads);
     let only = extends.as_ref().map(|one| fleet.intern_cluster(&one.cluster));
@@ -44,7 +44,7 @@ pub(super) fn place_winner(
         return;
     };
     if record.id().is_some_and(|id| fleet.is_racing(id)) {
-        let hub = (workload.scheduler, workload.workloads, fleet);
-        place_admitted(record, cluster, now, hub);
+        let placed = AdmittedWork { record, cluster, since: now };
+        placed.place(workload.scheduler, workload.workloads, fleet);
     }
 }

@@ -75,7 +75,7 @@ pub(super) fn shrink_placement(evaluated: EvaluatedWorkload<'_>, fleet: &mut Fle
     let (Some(admission), Some(id)) = (&workload.status.admission, record.id()) else {
         return;
     };
-    if let Some(whole) = admitted_work(record, admission, (evaluated.scheduler, fleet)) {
+    if let Some(whole) = admitted_work(record, admission, evaluated.scheduler, fleet) {
         let (work, extends) = extending(workload, whole, evaluated.workloads);
         fleet.shrink(id, work);
         extends.iter().for_each(|extension| fleet.extend(id, extension));

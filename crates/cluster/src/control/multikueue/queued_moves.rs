@@ -137,7 +137,7 @@ fn find_move(
     let record = workloads.get(&one.key).ok_or(StayReason::NotMoved)?;
     let admission = record.object().status.admission.as_ref().ok_or(StayReason::NotMoved)?;
     let config = scheduler.multikueue_config(&admission.cluster_queue);
-    let work = admitted_work(record, admission, (scheduler, &*inputs.fleet));
+    let work = admitted_work(record, admission, scheduler, inputs.fleet);
     let (Some(config), Some(work)) = (config, work) else {
         return Err(StayReason::NotMoved);
     };

@@ -82,9 +82,9 @@ impl WorkloadRace<'_> {
     }
 
     fn races_unreported(&self) -> bool {
-        let hub = (self.workload.scheduler, &*self.fleet);
+        let (scheduler, now) = (self.workload.scheduler, engine_time(self.ctx.now));
         let record = self.workload.record();
-        record.is_some_and(|record| races_unreported(record, hub, engine_time(self.ctx.now)))
+        record.is_some_and(|record| races_unreported(record, scheduler, self.fleet, now))
     }
 
     fn clusters_that_race(&self, hub: &LocalWorkload) -> Option<ClusterRace> {
@@ -100,7 +100,7 @@ impl WorkloadRace<'_> {
         };
         // Upstream's dispatchers know no bindings.
         if dispatcher == Dispatcher::Capacity {
-            keep_bound(&mut race, record, (self.workload.scheduler, fleet));
+            keep_bound(&mut race, record, self.workload.scheduler, fleet);
         }
         Some(race)
     }

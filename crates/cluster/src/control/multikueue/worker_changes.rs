@@ -18,28 +18,26 @@
 
 use std::collections::BTreeSet;
 
-use dispatch::{Fleet, workload::DispatchCheckState};
+use dispatch::workload::DispatchCheckState;
 use runtime::watch::Key;
 
 use super::{
     MultiKueueDispatch,
+    dispatch_inputs::WorkerInputs,
     view::{check_state, multikueue_check},
     worker::Worker,
 };
-use crate::control::{
-    outbox::Writes,
-    scheduling::Scheduler,
-    workloads::{TrackedWorkload, Workloads},
-};
+use crate::control::{outbox::Writes, scheduling::Scheduler, workloads::TrackedWorkload};
 
 impl MultiKueueDispatch {
     /// Workloads that a change of these workers concerns, beside those that wait for further clusters.
     pub(crate) fn concerned_by(
         &self,
         workers: &BTreeSet<Box<str>>,
-        (workloads, scheduler, fleet): (&Workloads, &Scheduler, &Fleet),
+        inputs: &WorkerInputs<'_>,
         writes: &Writes,
     ) -> BTreeSet<Key> {
+        let WorkerInputs { workloads, scheduler, fleet, .. } = inputs;
         let known = workers.iter().filter_map(|name| self.workers.by_name(name));
         let copies = known.flat_map(Worker::workloads).cloned();
         let racing = fleet.racing_workloads().filter_map(|id| workloads.by_id(id));

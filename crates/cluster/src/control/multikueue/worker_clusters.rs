@@ -19,7 +19,7 @@ use runtime::{
 
 use super::{
     copy_answers::CopyAnswer,
-    dispatch_inputs::DispatchInputs,
+    dispatch_inputs::{DispatchInputs, WorkerInputs},
     label_keys::{self, OwnEntry},
     sent_copies::SentCopies,
     status_sync::too_large,
@@ -30,7 +30,6 @@ use crate::control::{
     fleet::{ActiveCondition, FleetRegistry},
     input::Connection,
     job_key::JobKey,
-    jobs::Jobs,
     key_map::KeyMap,
     measurement::{Measurement, WorkerMeasurement},
     outbox::{Subject, Target, Ticket, Writes, after},
@@ -38,7 +37,6 @@ use crate::control::{
     scheduling::Scheduler,
     time::{engine_time, moved, timestamp},
     timers::{NamesToEvaluate, Reevaluation},
-    workloads::Workloads,
 };
 
 /// See the module.
@@ -190,9 +188,10 @@ impl WorkerClusters {
         &mut self,
         name: &str,
         connection: Connection,
-        (registry, fleet): (&FleetRegistry, &mut Fleet),
+        inputs: &mut WorkerInputs<'_>,
         ctx: &mut Context,
     ) -> bool {
+        let WorkerInputs { registry, fleet, .. } = inputs;
         let worker = self.worker_mut(name, fleet, ctx.now);
         let known = worker.connection();
         if *known == connection {
@@ -229,9 +228,10 @@ impl WorkerClusters {
         &mut self,
         name: &str,
         change: Change<Workload>,
-        (workloads, registry, fleet): (&Workloads, &FleetRegistry, &mut Fleet),
+        inputs: &mut WorkerInputs<'_>,
         ctx: &mut Context,
     ) {
+        let WorkerInputs { workloads, registry, fleet, .. } = inputs;
         let worker = self.worker_mut(name, fleet, ctx.now);
         let outbox = &mut ctx.outbox;
         let target = |key: &Key| Target::worker(name, Subject::Workload, key);
@@ -245,7 +245,7 @@ impl WorkerClusters {
                 fleet.clone_created(id, clone.version());
             }
         }
-        self.note_reached(name, (registry, fleet), ctx);
+        self.note_reached(name, registry, fleet, ctx);
         ctx.agenda.workloads(concerned.iter().cloned());
         self.note_holder(name, concerned);
     }
@@ -255,9 +255,10 @@ impl WorkerClusters {
         &mut self,
         name: &str,
         (kind, change): (&Kind, Change<JobObject>),
-        (jobs, registry, fleet): (&Jobs, &FleetRegistry, &mut Fleet),
+        inputs: &mut WorkerInputs<'_>,
         ctx: &mut Context,
     ) {
+        let WorkerInputs { jobs, registry, fleet, .. } = inputs;
         let worker = self.worker_mut(name, fleet, ctx.now);
         let outbox = &mut ctx.outbox;
         let target = |job: &JobKey| Target::worker(name, Subject::Job(job.kind.clone()), &job.key);
@@ -270,7 +271,7 @@ impl WorkerClusters {
                 ctx.outbox.publish(too_large(job, name));
             }
         }
-        self.note_reached(name, (registry, fleet), ctx);
+        self.note_reached(name, registry, fleet, ctx);
         ctx.agenda.workloads(concerned.iter().cloned());
         self.note_holder(name, concerned);
     }
@@ -280,9 +281,10 @@ impl WorkerClusters {
         &mut self,
         name: &str,
         change: Change<ClusterCapacity>,
-        (scheduler, registry, fleet): (&mut Scheduler, &FleetRegistry, &mut Fleet),
+        inputs: &mut WorkerInputs<'_>,
         ctx: &mut Context,
     ) {
+        let WorkerInputs { scheduler, registry, fleet, .. } = inputs;
         let listed = change.is_list();
         let worker = self.worker_mut(name, fleet, ctx.now);
         worker.observe_capacity(change, ctx.now);
@@ -297,14 +299,15 @@ impl WorkerClusters {
         if listed && active {
             fleet.set_report_listed(id, true);
         }
-        self.read_report(name, (scheduler, fleet), ctx);
+        self.read_report(name, scheduler, fleet, ctx);
     }
 
     /// Leaves clusters out whose reports have no heartbeat any more, and those that another manager uses with this origin.
     pub(super) fn age_reports(
         &self,
         clusters: &NamesToEvaluate,
-        (registry, fleet): (&FleetRegistry, &mut Fleet),
+        registry: &FleetRegistry,
+        fleet: &mut Fleet,
         ctx: &mut Context,
     ) {
         for worker in self.workers.values().filter(|one| clusters.includes(one.name())) {
@@ -435,7 +438,7 @@ impl WorkerClusters {
         &mut self,
         ticket: &Ticket,
         answer: WriteOutcome,
-        (scheduler, fleet): (&mut Scheduler, &mut Fleet),
+        inputs: &mut WorkerInputs<'_>,
         ctx: &mut Context,
     ) {
         let Some(name) = ticket.target.to.worker() else {
@@ -452,7 +455,7 @@ impl WorkerClusters {
             }
         }
         worker.note_heartbeat(ctx.now);
-        self.read_report(name, (scheduler, fleet), ctx);
+        self.read_report(name, inputs.scheduler, inputs.fleet, ctx);
     }
 
     /// Takes the answer to a write of a report's copy on the hub.
@@ -495,7 +498,8 @@ impl WorkerClusters {
     fn read_report(
         &mut self,
         name: &str,
-        (scheduler, fleet): (&mut Scheduler, &mut Fleet),
+        scheduler: &mut Scheduler,
+        fleet: &mut Fleet,
         ctx: &mut Context,
     ) {
         let Some(worker) = self.workers.get_mut(name) else {
@@ -524,7 +528,8 @@ impl WorkerClusters {
     fn note_reached(
         &mut self,
         name: &str,
-        (registry, fleet): (&FleetRegistry, &mut Fleet),
+        registry: &FleetRegistry,
+        fleet: &mut Fleet,
         ctx: &mut Context,
     ) {
         if self.workers.get_mut(name).is_some_and(Worker::mark_reached) {

@@ -25,10 +25,11 @@ impl MultiKueueDispatch {
     pub(crate) fn age_reports(
         &self,
         clusters: &NamesToEvaluate,
-        hub: (&FleetRegistry, &mut Fleet),
+        registry: &FleetRegistry,
+        fleet: &mut Fleet,
         ctx: &mut Context,
     ) {
-        self.workers.age_reports(clusters, hub, ctx);
+        self.workers.age_reports(clusters, registry, fleet, ctx);
     }
 
     /// Writes copies of reports that differ from what the hub shows.
@@ -52,7 +53,9 @@ impl MultiKueueDispatch {
     /// Decides about the leases of workers. Returns the workers of which they have changed.
     pub(crate) fn keep_leases(
         &mut self,
-        (registry, fleet, workloads): (&mut FleetRegistry, &mut Fleet, &Workloads),
+        registry: &mut FleetRegistry,
+        fleet: &mut Fleet,
+        workloads: &Workloads,
         ctx: &mut Context,
     ) -> Vec<Box<str>> {
         let Self { config, workers, incarnation, grants, .. } = self;
