@@ -2,10 +2,10 @@
 //! (docs/reference/dispatch.md §6, §9).
 
 use crds::names::annotations::CLEANUP;
-use dispatch::{Fleet, workload::DispatchCheckState};
+use dispatch::workload::DispatchCheckState;
 use engine::ids::ClusterId;
 
-use super::evaluated_workload::EvaluatedWorkload;
+use super::evaluated_workload::EvaluationView;
 use crate::control::workloads::Transition;
 
 /// The most clusters that a message names.
@@ -17,22 +17,25 @@ const BEGIN: &str = "Worker cluster \"";
 /// What a message says after the names of the clusters.
 const BLOCKED: &str = "has a copy of this workload that this manager does not know";
 
-/// The message of the check while these clusters block the Workload, and none after that; `None` if the check shows it.
-pub(super) fn disputed_message(
-    (workload, fleet): (EvaluatedWorkload<'_>, &Fleet),
-    (check, state): (Option<&str>, DispatchCheckState),
-    blocking: &[ClusterId],
-) -> Option<Transition> {
-    if state != DispatchCheckState::Pending {
-        return None;
+impl EvaluationView<'_> {
+    /// The message of the check while these clusters block the Workload, and none after that; `None` if the check shows it.
+    pub(super) fn disputed_message(
+        self,
+        check: Option<&str>,
+        state: DispatchCheckState,
+        blocking: &[ClusterId],
+    ) -> Option<Transition> {
+        if state != DispatchCheckState::Pending {
+            return None;
+        }
+        let shown = self.workload.shown_message(check)?;
+        let message = match blocking {
+            [] if is_about_disputes(shown) => String::new(),
+            [] => return None,
+            _ => message(blocking.iter().map(|one| self.fleet.name(*one))),
+        };
+        (shown != message).then_some(Transition::PendingMessage(message))
     }
-    let shown = workload.shown_message(check)?;
-    let message = match blocking {
-        [] if is_about_disputes(shown) => String::new(),
-        [] => return None,
-        _ => message(blocking.iter().map(|one| fleet.name(*one))),
-    };
-    (shown != message).then_some(Transition::PendingMessage(message))
 }
 
 fn is_about_disputes(message: &str) -> bool {

@@ -39,7 +39,19 @@ pub(super) struct EvaluatedWorkload<'a> {
     pub(super) flavors: &'a FlavorsByName,
 }
 
+/// What an evaluation reads to say something of a Workload.
+#[derive(Clone, Copy)]
+pub(super) struct EvaluationView<'a> {
+    pub(super) workload: EvaluatedWorkload<'a>,
+    pub(super) fleet: &'a Fleet,
+}
+
 impl<'a> EvaluatedWorkload<'a> {
+    /// The Workload with the clusters.
+    pub(super) fn view(self, fleet: &'a Fleet) -> EvaluationView<'a> {
+        EvaluationView { workload: self, fleet }
+    }
+
     /// `None` if the Workload does not exist.
     pub(super) fn record(self) -> Option<&'a TrackedWorkload> {
         self.workloads.get(self.key)

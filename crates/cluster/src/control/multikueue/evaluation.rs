@@ -19,7 +19,6 @@ use super::{
     copy_views::CopyViews,
     create_copies::WorkerCopies,
     dispatch_effect::DispatchEffect,
-    disputed_copies::disputed_message,
     evaluated_workload::EvaluatedWorkload,
     exactly_once::LeasedDispatch,
     job_statuses::{clear_active_pods, sync_status},
@@ -36,7 +35,6 @@ use super::{
     state::{DispatchState, lasting_since},
     unregistered,
     view::{HubJob, StatusClusters, hub_view, multikueue_check, orphan_view, undispatchable},
-    waiting_copies::waiting_message,
     worker::Worker,
     worker_writes,
 };
@@ -104,17 +102,15 @@ impl<'a> DispatchEvaluation<'a> {
         let steps = dispatch_workload::decide(&hub, &copies, &timeouts, engine_time(self.ctx.now));
         tracing::trace!(workload = %workload.key, ?hub, ?copies, ?steps, "dispatch");
         let message =
-            self.leases.fence_message((workload, &*self.fleet), &hub, check.as_deref(), self.ctx);
+            self.leases.fence_message(workload.view(self.fleet), &hub, check.as_deref(), self.ctx);
         let blocking = blocking_clusters(&hub, &copies, &timeouts, engine_time(self.ctx.now));
-        let checked = (check.as_deref(), hub.check);
-        let disputed = disputed_message((workload, &*self.fleet), checked, &blocking);
+        let view = workload.view(self.fleet);
+        let disputed = view.disputed_message(check.as_deref(), hub.check, &blocking);
         let message = message.or(disputed);
         // A message about disputed copies stays while it holds.
         let message = match (message, &*blocking) {
             (None, []) => {
-                let (from, hub) = ((workload, &*self.fleet), (&hub, check.as_deref()));
-                let messages = (&mut self.state.waiting, self.state.nominated_at);
-                waiting_message(from, hub, messages, self.ctx)
+                view.waiting_message(&hub, check.as_deref(), &mut self.state.waiting, self.ctx)
             }
             (message, _) => message,
         };
@@ -148,8 +144,8 @@ impl<'a> DispatchEvaluation<'a> {
     /// Adds what the parts of an evaluation say to the input of the state machine.
     fn complete(&mut self, hub: &mut LocalWorkload, copies: &mut [RemoteCopy]) {
         let (workload, now) = (self.workload, self.ctx.now);
-        let from = (workload, &*self.fleet);
-        self.leases.apply_guarantee(from, (hub, copies), &mut self.state.former, self.ctx);
+        let view = workload.view(self.fleet);
+        self.leases.apply_guarantee(view, (hub, copies), &mut self.state.former, self.ctx);
         self.race().follow_move(hub, copies);
         hub.race = self.race().clusters(hub);
         hub.race_until = self.race().ends_at(hub);

@@ -15,7 +15,7 @@ use engine::ids::ClusterId;
 use index::status;
 
 use super::{
-    evaluated_workload::EvaluatedWorkload,
+    evaluated_workload::{EvaluatedWorkload, EvaluationView},
     grants::Grants,
     lease_state::{LeaseState, WAITING_FOR_FENCE, awaited_fence},
     state::FormerCopies,
@@ -57,13 +57,13 @@ impl<'a> LeasedDispatch<'a> {
     /// Sets the guarantee of the Workload, and what it asks of its copies.
     pub(super) fn apply_guarantee(
         &mut self,
-        (workload, fleet): (EvaluatedWorkload<'_>, &Fleet),
+        view: EvaluationView<'_>,
         (hub, copies): (&mut LocalWorkload, &mut [RemoteCopy]),
         former: &mut FormerCopies,
         ctx: &mut Context,
     ) {
-        let marked = execution(workload) == Some(EXACTLY_ONCE);
-        hub.exactly_once = marked || gets_mark((workload, fleet), hub, ctx.outbox.writes());
+        let marked = execution(view.workload) == Some(EXACTLY_ONCE);
+        hub.exactly_once = marked || gets_mark(view, hub, ctx.outbox.writes());
         self.exactly_once = hub.exactly_once;
         if !hub.exactly_once {
             return;
@@ -72,9 +72,7 @@ impl<'a> LeasedDispatch<'a> {
         hub.is_own_version &= marked;
         if former.may_exist {
             for copy in copies {
-                if let Some(worker) = workload.worker(copy.cluster, fleet) {
-                    self.read_after_claim((workload, worker), copy, former, ctx);
-                }
+                self.read_after_claim(view, copy, former, ctx);
             }
         }
     }
@@ -83,14 +81,17 @@ impl<'a> LeasedDispatch<'a> {
     /// followed. Clone and jobs are read once after that.
     fn read_after_claim(
         &self,
-        (workload, worker): (EvaluatedWorkload<'_>, &Worker),
+        view: EvaluationView<'_>,
         copy: &mut RemoteCopy,
         former: &mut FormerCopies,
         ctx: &mut Context,
     ) {
+        let Some(worker) = view.workload.worker(copy.cluster, view.fleet) else {
+            return;
+        };
         let writes = self.of_worker(worker.name()).writes;
         if writes && former.read_on.insert(copy.cluster) {
-            doubt_copies(workload, worker, ctx);
+            doubt_copies(view.workload, worker, ctx);
             copy.creates_answered = false;
         }
         copy.creates_answered &= writes;
@@ -100,7 +101,7 @@ impl<'a> LeasedDispatch<'a> {
     /// the check shows it.
     pub(super) fn fence_message(
         &self,
-        (workload, fleet): (EvaluatedWorkload<'_>, &Fleet),
+        EvaluationView { workload, fleet }: EvaluationView<'_>,
         hub: &LocalWorkload,
         check: Option<&str>,
         ctx: &Context,
@@ -135,7 +136,7 @@ fn execution(workload: EvaluatedWorkload<'_>) -> Option<&str> {
 
 /// Whether the policy asks for the guarantee, the job does not decline it, and no copy of this epoch exists without it.
 fn gets_mark(
-    (workload, fleet): (EvaluatedWorkload<'_>, &Fleet),
+    EvaluationView { workload, fleet }: EvaluationView<'_>,
     hub: &LocalWorkload,
     writes: &Writes,
 ) -> bool {

@@ -6,18 +6,17 @@
 use std::time::Duration;
 
 use crds::names::conditions::QUOTA_RESERVED;
-use dispatch::{
-    Fleet,
-    workload::{DispatchCheckState, LocalWorkload},
-};
+use dispatch::workload::{DispatchCheckState, LocalWorkload};
+use engine::ids::ClusterId;
 use index::status::find;
-use jiff::Timestamp;
 
 use super::{
-    evaluated_workload::EvaluatedWorkload, waiting_messages::WaitingMessages, worker::Worker,
+    evaluated_workload::{EvaluatedWorkload, EvaluationView},
+    waiting_messages::WaitingMessages,
+    worker::Worker,
 };
 use crate::control::{
-    context::Context, outbox::after, timers::Reevaluation, workloads::Transition,
+    context::Context, outbox::after, time::timestamp, timers::Reevaluation, workloads::Transition,
 };
 
 /// How long the workers have had the Workload before the check says why it waits.
@@ -32,42 +31,46 @@ const MAX_NAMED: usize = 5;
 /// The most bytes of the message of one worker.
 const MAX_REASON: usize = 240;
 
-/// The message of the check while the Workload waits in the queues of workers, and none once no clone says why; `None` if the check
-/// shows it, or not yet.
-pub(super) fn waiting_message(
-    (workload, fleet): (EvaluatedWorkload<'_>, &Fleet),
-    (hub, check): (&LocalWorkload, Option<&str>),
-    (messages, nominated_at): (&mut WaitingMessages, Timestamp),
-    ctx: &mut Context,
-) -> Option<Transition> {
-    let races = hub.race.is_some() && hub.quota_reserved && !hub.evicted && !hub.epoch_raised;
-    let waits = hub.check == DispatchCheckState::Pending && hub.recorded_cluster.is_none();
-    let shown = workload.shown_message(check).filter(|_| races && waits)?;
-    let message = message(workload, fleet, hub).unwrap_or_default();
-    let is_news = !message.is_empty() || shown.starts_with(BEGIN);
-    if shown == message || !is_news {
-        return None;
+impl EvaluationView<'_> {
+    /// The message of the check while the Workload waits in the queues of workers, and none once no clone says why; `None` if the
+    /// check shows it, or not yet.
+    pub(super) fn waiting_message(
+        self,
+        hub: &LocalWorkload,
+        check: Option<&str>,
+        messages: &mut WaitingMessages,
+        ctx: &mut Context,
+    ) -> Option<Transition> {
+        let races = hub.race.is_some() && hub.quota_reserved && !hub.evicted && !hub.epoch_raised;
+        let waits = hub.check == DispatchCheckState::Pending && hub.recorded_cluster.is_none();
+        let shown = self.workload.shown_message(check).filter(|_| races && waits)?;
+        let message = self.reasons(&hub.nominated_clusters).unwrap_or_default();
+        let is_news = !message.is_empty() || shown.starts_with(BEGIN);
+        if shown == message || !is_news {
+            return None;
+        }
+        let begins = after(timestamp(hub.nominated_at), SHOWN_AFTER);
+        let due = messages.next_at().map_or(begins, |next| next.max(begins));
+        if ctx.now < due {
+            ctx.agenda.at(due, Reevaluation::Workload(self.workload.key.clone()));
+            return None;
+        }
+        messages.shown(ctx.now);
+        Some(Transition::PendingMessage(message))
     }
-    let begins = after(nominated_at, SHOWN_AFTER);
-    let due = messages.next_at().map_or(begins, |next| next.max(begins));
-    if ctx.now < due {
-        ctx.agenda.at(due, Reevaluation::Workload(workload.key.clone()));
-        return None;
-    }
-    messages.shown(ctx.now);
-    Some(Transition::PendingMessage(message))
-}
 
-fn message(workload: EvaluatedWorkload<'_>, fleet: &Fleet, hub: &LocalWorkload) -> Option<String> {
-    let nominated = hub.nominated_clusters.iter();
-    let workers = nominated.filter_map(|cluster| workload.worker(*cluster, fleet));
-    let reasons = workers.filter_map(|worker| Some((worker, reason(workload, worker)?)));
-    let reasons: Vec<(&Worker, &str)> = reasons.collect();
-    let n_more = reasons.len().saturating_sub(MAX_NAMED);
-    let more = if n_more > 0 { format!("; and {n_more} more") } else { String::new() };
-    let named = reasons.iter().take(MAX_NAMED);
-    let named: Vec<String> = named.map(|(worker, reason)| entry(worker, reason)).collect();
-    (!named.is_empty()).then(|| format!("{BEGIN}{}{more}", named.join("; ")))
+    /// What the clones on these clusters say.
+    fn reasons(self, nominated: &[ClusterId]) -> Option<String> {
+        let Self { workload, fleet } = self;
+        let workers = nominated.iter().filter_map(|cluster| workload.worker(*cluster, fleet));
+        let reasons = workers.filter_map(|worker| Some((worker, reason(workload, worker)?)));
+        let reasons: Vec<(&Worker, &str)> = reasons.collect();
+        let n_more = reasons.len().saturating_sub(MAX_NAMED);
+        let more = if n_more > 0 { format!("; and {n_more} more") } else { String::new() };
+        let named = reasons.iter().take(MAX_NAMED);
+        let named: Vec<String> = named.map(|(worker, reason)| entry(worker, reason)).collect();
+        (!named.is_empty()).then(|| format!("{BEGIN}{}{more}", named.join("; ")))
+    }
 }
 
 /// What the clone on a worker says.
