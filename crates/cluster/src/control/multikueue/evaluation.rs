@@ -1,7 +1,7 @@
 //! One evaluation of a Workload over worker clusters: the state machine `dispatch::workload` is asked, and its steps become
 //! writes on workers and effects on the hub.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, ops::ControlFlow};
 
 use ::jobs::elastic_copies::is_of_elastic_job;
 use dispatch::{
@@ -34,7 +34,9 @@ use super::{
     refused_writes::RefusedScope,
     state::{DispatchState, lasting_since},
     unregistered,
-    view::{HubJob, StatusClusters, hub_view, multikueue_check, orphan_view, undispatchable},
+    view::{
+        HubJob, StatusClusters, exists, hub_view, multikueue_check, orphan_view, undispatchable,
+    },
     worker::Worker,
     worker_writes,
 };
@@ -69,56 +71,77 @@ pub(super) struct DispatchEvaluation<'a> {
 impl<'a> DispatchEvaluation<'a> {
     /// Decides about the copies of one Workload.
     pub(super) fn run(mut self) -> Vec<DispatchEffect> {
-        let workload = self.workload;
-        let record = workload.record();
-        let check = record.and_then(|record| multikueue_check(record, workload.scheduler));
-        if check.is_none() && !self.may_have_copies() {
-            return Vec::new();
+        let record = self.workload.record();
+        let check = record.and_then(|record| multikueue_check(record, self.workload.scheduler));
+        match self.gate(check.as_deref()) {
+            ControlFlow::Break(effects) => effects,
+            ControlFlow::Continue(()) => self.decide(check.as_deref()),
         }
-        if let Some(message) =
-            record.and_then(|record| undispatchable(workload.key, record, workload.jobs))
-        {
+    }
+
+    /// Ends the evaluation of a Workload without check and copies, of one that cannot be dispatched, and of one that is gone while
+    /// a breaker holds its copies.
+    fn gate(&mut self, check: Option<&str>) -> ControlFlow<Vec<DispatchEffect>> {
+        let EvaluatedWorkload { key, jobs, .. } = self.workload;
+        let record = self.workload.record();
+        if check.is_none() && !self.may_have_copies() {
+            return ControlFlow::Break(Vec::new());
+        }
+        if let Some(message) = record.and_then(|record| undispatchable(key, record, jobs)) {
             // Every evaluation of such a Workload ends here, and its quota is released only once
             // `withdrawn` is set.
             self.state.withdrawn = true;
             let message = format!("{message}, Previously: \"Pending\"");
-            return vec![DispatchEffect::Propose(Transition::CheckRejected(message))];
+            let rejected = DispatchEffect::Propose(Transition::CheckRejected(message));
+            return ControlFlow::Break(vec![rejected]);
         }
-        let mut hub = self.hub_view(check.as_deref());
+        // A hub that was restored from a backup must not delete running work
+        // (docs/reference/dispatch.md §9).
+        match record.is_some_and(exists) || !self.workload.breaker_holds(key, self.ctx) {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(Vec::new()),
+        }
+    }
+
+    /// Takes the steps of the state machine. Returns what they mean for the hub.
+    fn decide(mut self, check: Option<&str>) -> Vec<DispatchEffect> {
+        let workload = self.workload;
+        let mut hub = self.hub_view(check);
         if hub.awaits_other_checks {
             // A worker's time to admit begins when something can be created there.
             self.state.nominated_at = self.ctx.now;
             hub.nominated_at = engine_time(self.ctx.now);
         }
-        // A hub that was restored from a backup must not delete running work
-        // (docs/reference/dispatch.md §9).
-        if !hub.exists && workload.breaker_holds(workload.key, self.ctx) {
-            return Vec::new();
-        }
         shrink_placement(workload, self.fleet);
         let timeouts = self.timeouts();
         let mut copies = self.copies(&hub, timeouts.worker_lost_timeout);
         self.complete(&mut hub, &mut copies);
-        let steps = dispatch_workload::decide(&hub, &copies, &timeouts, engine_time(self.ctx.now));
+        let now = engine_time(self.ctx.now);
+        let steps = dispatch_workload::decide(&hub, &copies, &timeouts, now);
         tracing::trace!(workload = %workload.key, ?hub, ?copies, ?steps, "dispatch");
-        let message =
-            self.leases.fence_message(workload.view(self.fleet), &hub, check.as_deref(), self.ctx);
-        let blocking = blocking_clusters(&hub, &copies, &timeouts, engine_time(self.ctx.now));
-        let view = workload.view(self.fleet);
-        let disputed = view.disputed_message(check.as_deref(), hub.check, &blocking);
-        let message = message.or(disputed);
-        // A message about disputed copies stays while it holds.
-        let message = match (message, &*blocking) {
-            (None, []) => {
-                view.waiting_message(&hub, check.as_deref(), &mut self.state.waiting, self.ctx)
-            }
-            (message, _) => message,
-        };
-        let message = message.map(DispatchEffect::Propose);
+        let blocking = blocking_clusters(&hub, &copies, &timeouts, now);
+        let message = self.check_message(&hub, check, &blocking).map(DispatchEffect::Propose);
         let reclaim = reclaim(workload, self.fleet, &hub, &copies);
         let racing = hub.race.as_deref();
         let effects = steps.into_iter().filter_map(|step| self.take_step(step, racing));
         effects.chain(reclaim).chain(message).collect()
+    }
+
+    /// What the check of the Workload is to say: that a lost worker is awaited, or else that copies are disputed, or else why workers
+    /// have not admitted it. The last is left out while clusters block the Workload, so that the message about them stays.
+    fn check_message(
+        &mut self,
+        hub: &LocalWorkload,
+        check: Option<&str>,
+        blocking: &[ClusterId],
+    ) -> Option<Transition> {
+        let view = self.workload.view(self.fleet);
+        let fence = self.leases.fence_message(view, hub, check, self.ctx);
+        let message = fence.or_else(|| view.disputed_message(check, hub.check, blocking));
+        if message.is_some() || !blocking.is_empty() {
+            return message;
+        }
+        view.waiting_message(hub, check, &mut self.state.waiting, self.ctx)
     }
 
     /// Copies may outlive quota and check, so the workers count as well.

@@ -69,9 +69,7 @@ pub(super) fn hub_view(
     let workload = record.object();
     let status = &workload.status;
     LocalWorkload {
-        // A Workload that is being deleted withdraws its copies, as an absent one does
-        // (docs/reference/multikueue.md §2.2).
-        exists: workload.metadata.deletion_timestamp.is_none(),
+        exists: exists(record),
         finished: record.phase() == WorkloadPhase::Finished,
         quota_reserved: record.phase().holds_quota(),
         evicted: record.phase().is_evicted(),
@@ -100,6 +98,12 @@ pub(super) fn hub_view(
         has_successor: false,
         job: hub_jobs(jobs),
     }
+}
+
+/// Whether a Workload exists for its copies: one that is being deleted withdraws them, as an absent one does
+/// (docs/reference/multikueue.md §2.2).
+pub(super) fn exists(record: &TrackedWorkload) -> bool {
+    record.object().metadata.deletion_timestamp.is_none()
 }
 
 /// The hub's side of a Workload that was removed by force: its jobs, and the workers that may have copies.
