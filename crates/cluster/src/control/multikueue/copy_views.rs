@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use ::jobs::JobObject;
 use dispatch::{
     Fleet,
-    workload::{DispatchCheckState, LocalWorkload, RemoteCopy},
+    workload::{DispatchCheckState, RemoteCopy},
 };
 use engine::ids::ClusterId;
 use jiff::Timestamp;
@@ -14,9 +14,10 @@ use super::{
     evaluated_workload::EvaluatedWorkload,
     exactly_once::LeasedDispatch,
     held_members::is_held,
+    observed_workload::ObservedWorkload,
     orphan_cleanup::present_workload,
     sent_copies::SentCopies,
-    view::{CopyInputs, copy_view, expected_spec, unknown_cluster},
+    view::{CopyInputs, ViewedWorker, copy_view, expected_spec, unknown_cluster},
     worker::Worker,
 };
 use crate::control::{job_key::JobKey, outbox::Writes};
@@ -36,7 +37,7 @@ pub(super) struct CopyViews<'e> {
 
 impl<'e> CopyViews<'e> {
     /// The copies of a Workload, in the order of names, and then the clusters that were never connected.
-    pub(super) fn copies(self, hub: &LocalWorkload) -> Vec<RemoteCopy> {
+    pub(super) fn copies(self, hub: &ObservedWorkload) -> Vec<RemoteCopy> {
         let chosen = self.chosen_clusters(hub);
         let mut copies = self.known_copies(hub, &chosen);
         let known: BTreeSet<ClusterId> = copies.iter().map(|copy| copy.cluster).collect();
@@ -46,13 +47,13 @@ impl<'e> CopyViews<'e> {
             let name = self.fleet.name(*cluster);
             let since = self.lost_since(name).unwrap_or(self.now);
             let lease = self.leases.of_worker(name).lease;
-            RemoteCopy { lease, ..unknown_cluster(*cluster, since) }
+            unknown_cluster(*cluster, since, lease)
         });
         copies.extend(unknown);
         copies
     }
 
-    fn known_copies(self, hub: &LocalWorkload, chosen: &BTreeSet<ClusterId>) -> Vec<RemoteCopy> {
+    fn known_copies(self, hub: &ObservedWorkload, chosen: &BTreeSet<ClusterId>) -> Vec<RemoteCopy> {
         let Self { workload, writes, sent, .. } = self;
         let on_hub = workload.record();
         // Without quota every copy is to be removed, whatever its spec is.
@@ -69,7 +70,8 @@ impl<'e> CopyViews<'e> {
             is_needed: &is_needed,
             is_held: &is_held,
             heirs: workload.heirs(),
-            hub,
+            epoch: hub.epoch,
+            nominated_epoch: hub.nominated_epoch(),
             hub_jobs: &hub_jobs,
             expected: expected.as_ref(),
             gates,
@@ -96,13 +98,14 @@ impl<'e> CopyViews<'e> {
     }
 
     fn copy(self, worker: &Worker, inputs: &CopyInputs<'_>) -> RemoteCopy {
-        let leases = self.leases.of_worker(worker.name());
-        let lost_since = self.lost_since(worker.name());
         let annotated = self.workload.registry.is_cleanup_confirmed(worker.name());
-        RemoteCopy {
+        let viewed = ViewedWorker {
+            worker,
+            lost_since: self.lost_since(worker.name()),
+            leases: self.leases.of_worker(worker.name()),
             cleanup_confirmed: worker.breaker.is_confirmed(annotated),
-            ..copy_view((worker, lost_since, &leases), self.workload.key, inputs)
-        }
+        };
+        copy_view(&viewed, self.workload.key, inputs)
     }
 
     fn lost_since(self, name: &str) -> Option<Timestamp> {
@@ -111,13 +114,13 @@ impl<'e> CopyViews<'e> {
 
     /// The clusters that may have a copy for all that the Workload says: the nominated and the recorded one. With a Ready check and no
     /// recorded cluster it may be any of its configuration, also one that is not listed yet.
-    fn chosen_clusters(self, hub: &LocalWorkload) -> BTreeSet<ClusterId> {
+    fn chosen_clusters(self, hub: &ObservedWorkload) -> BTreeSet<ClusterId> {
         let fleet = self.fleet;
         let is_unrecorded =
             hub.check == DispatchCheckState::Ready && hub.recorded_cluster.is_none();
         let config = self.workload.multikueue_config().filter(|_| is_unrecorded);
         let any = config.into_iter().flat_map(|config| fleet.clusters_of(config));
         let any = any.filter_map(|name| fleet.find(name));
-        hub.nominated_clusters.iter().chain(&hub.recorded_cluster).copied().chain(any).collect()
+        hub.nominations.clusters.iter().chain(&hub.recorded_cluster).copied().chain(any).collect()
     }
 }

@@ -8,8 +8,8 @@ use jiff::Timestamp;
 use super::{
     evaluated_workload::EvaluatedWorkload,
     held_members::is_held,
+    hub_jobs::{hub_job_of, is_abandoned, is_deleted_member},
     sent_copies::{CreatedObject, SentCopies},
-    view::{hub_job_of, is_abandoned, is_deleted_member},
     worker::Worker,
     worker_writes,
 };

@@ -1,6 +1,6 @@
 //! What one evaluation reads: a Workload, the objects of the hub, and the workers. What it changes is handed to its parts beside it.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use ::jobs::{admitted_infos::FlavorsByName, remote_objects::RemoteIdentity};
 use dispatch::{Fleet, HubIncarnation, WorkloadRequest};
@@ -9,10 +9,10 @@ use runtime::watch::Key;
 
 use super::{
     dispatch_config::DispatchConfig,
+    hub_jobs::{HubJob, jobs_of},
     orphan_cleanup::{DepartedWorkloads, breaker_holds},
     set_siblings::SetSiblings,
     slice_heirs::SliceHeirs,
-    view::{HubJob, jobs_of},
     worker::Worker,
     worker_clusters::WorkerClusters,
 };
@@ -116,6 +116,13 @@ impl<'a> EvaluatedWorkload<'a> {
     pub(super) fn breaker_holds(self, key: &Key, ctx: &Context) -> bool {
         let history = (self.incarnation, self.departed_uid(key));
         breaker_holds(self.workers, key, history, self.registry, ctx)
+    }
+
+    /// Every worker that is registered or known.
+    pub(super) fn every_worker(self) -> Vec<Box<str>> {
+        let registered = self.registry.names().map(Into::into);
+        let all: BTreeSet<Box<str>> = registered.chain(self.workers.names()).collect();
+        all.into_iter().collect()
     }
 
     /// Whether clusters without reports race beside those that report.

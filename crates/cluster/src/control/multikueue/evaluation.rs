@@ -1,9 +1,8 @@
 //! One evaluation of a Workload over worker clusters: the state machine `dispatch::workload` is asked, and its steps become
 //! writes on workers and effects on the hub.
 
-use std::{collections::BTreeSet, ops::ControlFlow};
+use std::ops::ControlFlow;
 
-use ::jobs::elastic_copies::is_of_elastic_job;
 use dispatch::{
     Fleet,
     workload::{
@@ -21,22 +20,21 @@ use super::{
     dispatch_effect::DispatchEffect,
     evaluated_workload::EvaluatedWorkload,
     exactly_once::LeasedDispatch,
+    hub_jobs::{multikueue_check, undispatchable},
     job_statuses::{clear_active_pods, sync_status},
     name_holders::NameHolders,
-    nominations::{check_nominations, nominate_all},
+    nominations::nominate_all,
+    observed_workload::{ObservedWorkload, exists},
     open_jobs::announce_open_jobs,
     placement::{place_winner, placed_cluster},
     preemption_gates::{open_preemption_gate, with_clone_gates},
-    push_sizes::{add_slices, push_size, shrink_placement},
+    push_sizes::{push_size, shrink_placement},
     queued_moves::begins_round,
     race::WorkloadRace,
     refused_clusters::RefusedClusters,
     refused_writes::RefusedScope,
-    state::{DispatchState, lasting_since},
+    state::DispatchState,
     unregistered,
-    view::{
-        HubJob, StatusClusters, exists, hub_view, multikueue_check, orphan_view, undispatchable,
-    },
     worker::Worker,
     worker_writes,
 };
@@ -58,6 +56,14 @@ const REMOVED: &str = "it has removed the copy of the workload again";
 
 /// Why a cluster is left out that changes copies again and again.
 const CHANGED: &str = "its copy differs from the workload again";
+
+/// What the epochs of copies say.
+struct NewestEpoch {
+    /// The highest one that was observed before.
+    highest: u64,
+    /// Until when a copy of a higher epoch may be that of a Workload which this process observes late.
+    awaited_until: Option<Time>,
+}
 
 /// See the module.
 pub(super) struct DispatchEvaluation<'a> {
@@ -106,16 +112,11 @@ impl<'a> DispatchEvaluation<'a> {
     /// Takes the steps of the state machine. Returns what they mean for the hub.
     fn decide(mut self, check: Option<&str>) -> Vec<DispatchEffect> {
         let workload = self.workload;
-        let mut hub = self.hub_view(check);
-        if hub.awaits_other_checks {
-            // A worker's time to admit begins when something can be created there.
-            self.state.nominated_at = self.ctx.now;
-            hub.nominated_at = engine_time(self.ctx.now);
-        }
+        let observed = workload.observe(check, self.state, self.fleet, self.ctx.now);
         shrink_placement(workload, self.fleet);
         let timeouts = self.timeouts();
-        let mut copies = self.copies(&hub, timeouts.worker_lost_timeout);
-        self.complete(&mut hub, &mut copies);
+        let mut copies = self.copies(&observed, timeouts.worker_lost_timeout);
+        let hub = self.complete(observed, &mut copies);
         let now = engine_time(self.ctx.now);
         let steps = dispatch_workload::decide(&hub, &copies, &timeouts, now);
         tracing::trace!(workload = %workload.key, ?hub, ?copies, ?steps, "dispatch");
@@ -151,7 +152,7 @@ impl<'a> DispatchEvaluation<'a> {
         jobs.orphan_of(key).is_some() || is_somewhere()
     }
 
-    fn copies(&self, hub: &LocalWorkload, lost_after: i64) -> Vec<RemoteCopy> {
+    fn copies(&self, hub: &ObservedWorkload, lost_after: i64) -> Vec<RemoteCopy> {
         let views = CopyViews {
             workload: self.workload,
             leases: &self.leases,
@@ -164,33 +165,67 @@ impl<'a> DispatchEvaluation<'a> {
         views.copies(hub)
     }
 
-    /// Adds what the parts of an evaluation say to the input of the state machine.
-    fn complete(&mut self, hub: &mut LocalWorkload, copies: &mut [RemoteCopy]) {
+    /// The input of the state machine: what the hub shows, and what the parts of an evaluation add to it.
+    fn complete(&mut self, hub: ObservedWorkload, copies: &mut [RemoteCopy]) -> LocalWorkload {
         let (workload, now) = (self.workload, self.ctx.now);
         let view = workload.view(self.fleet);
-        self.leases.apply_guarantee(view, (hub, copies), &mut self.state.former, self.ctx);
-        self.race().follow_move(hub, copies);
-        hub.race = self.race().clusters(hub);
-        hub.race_until = self.race().ends_at(hub);
+        let guarantee = self.leases.guarantee(view, &hub, self.ctx.outbox.writes());
+        self.leases.read_former(view, copies, &mut self.state.former, self.ctx);
+        self.race().follow_move(&hub, copies);
+        let race = self.race().view(&hub);
         let refused = RefusedClusters { workload, fleet: self.fleet, now };
-        refused.end_refusals(hub, copies, &mut self.ctx.agenda);
-        if self.names().await_names(hub, copies) {
+        refused.end_refusals(&hub, &race, copies, &mut self.ctx.agenda);
+        let nominated_at = if self.names().await_names(&hub, &race, copies) {
+            // A worker's time to admit begins when something can be created there.
             self.state.nominated_at = now;
-        }
-        hub.drained_at = self.drained_at(hub);
+            engine_time(now)
+        } else {
+            hub.nominated_at
+        };
+        let drained_at = self.drained_at(&hub);
         let recorded = copies.iter().find(|copy| Some(copy.cluster) == hub.recorded_cluster);
-        // The recorded worker does not start the jobs.
-        let starts = recorded.is_some_and(|copy| copy.awaits_start(&hub.job));
-        let since = lasting_since(&mut self.state.start_awaited_since, starts, now);
-        hub.start_awaited_since = since.map(engine_time);
-        // The clone there is finished, and a copy of its job may be there.
-        let ends = recorded.is_some_and(RemoteCopy::awaits_end);
-        let since = lasting_since(&mut self.state.end_awaited_since, ends, now);
-        hub.end_awaited_since = since.map(engine_time);
+        let waits = self.state.note_waits(recorded, &hub.job, now);
+        let newest = self.newest_epoch(&hub, copies);
+        LocalWorkload {
+            exists: hub.exists,
+            finished: hub.finished,
+            quota_reserved: hub.quota_reserved,
+            evicted: hub.evicted,
+            check: hub.check,
+            awaits_other_checks: hub.awaits_other_checks,
+            recorded_cluster: hub.recorded_cluster,
+            nominated_clusters: hub.nominations.clusters,
+            unconfigured_clusters: hub.nominations.unconfigured,
+            race: race.clusters,
+            nominated_by_others: hub.nominations.by_others,
+            race_until: race.until,
+            epoch: hub.epoch,
+            highest_epoch: newest.highest,
+            newer_copy_until: newest.awaited_until,
+            epoch_raised: hub.epoch_raised,
+            start_awaited_since: waits.start,
+            end_awaited_since: waits.end,
+            drained_at,
+            create_sent: hub.create_sent,
+            nominated_at,
+            exactly_once: guarantee.exactly_once,
+            is_own_version: guarantee.is_own_version,
+            predecessor: hub.slices.predecessor,
+            is_slice: hub.slices.is_slice,
+            has_successor: hub.slices.has_successor,
+            job: hub.job,
+        }
+    }
+
+    /// Remembers the highest epoch of the copies. Returns what was known before.
+    fn newest_epoch(&mut self, hub: &ObservedWorkload, copies: &[RemoteCopy]) -> NewestEpoch {
         let epochs = copies.iter().filter_map(|copy| copy.newest_believed_epoch(hub.epoch));
-        let highest = epochs.max().unwrap_or(0);
-        hub.newer_copy_until = self.newer_copy_until(highest > hub.epoch);
-        self.state.highest_epoch = self.state.highest_epoch.max(highest);
+        let observed = epochs.max().unwrap_or(0);
+        let is_known = self.workload.record().is_some();
+        let awaited = self.state.newer_copy_until(observed > hub.epoch && is_known, self.ctx.now);
+        let highest = self.state.highest_epoch;
+        self.state.highest_epoch = highest.max(observed);
+        NewestEpoch { highest, awaited_until: awaited.map(engine_time) }
     }
 
     fn names(&mut self) -> NameHolders<'_> {
@@ -215,53 +250,9 @@ impl<'a> DispatchEvaluation<'a> {
     }
 
     /// When running work is withdrawn from the recorded worker.
-    fn drained_at(&self, hub: &LocalWorkload) -> Option<Time> {
+    fn drained_at(&self, hub: &ObservedWorkload) -> Option<Time> {
         let config = self.workload.multikueue_config()?;
         self.fleet.drain_deadline(config, hub.recorded_cluster?)
-    }
-
-    /// Until when a copy of a higher epoch may be that of a Workload which this process observes late.
-    fn newer_copy_until(&mut self, newer: bool) -> Option<Time> {
-        let known = self.workload.record().is_some();
-        self.state.newer_copy_until(newer && known, self.ctx.now).map(engine_time)
-    }
-
-    fn hub_view(&mut self, check: Option<&str>) -> LocalWorkload {
-        let workload = self.workload;
-        let jobs = workload.hub_jobs();
-        let Some(record) = workload.record() else {
-            return self.hub_view_of_orphan(&jobs);
-        };
-        let memory = (&*self.state, workload.incarnation.began_at);
-        let jobs = (&*jobs, workload.jobs);
-        let clusters = StatusClusters::intern(&record.object().status, self.fleet);
-        let mut hub = hub_view(record, (check, jobs), memory, clusters);
-        if is_of_elastic_job(record.object()) {
-            add_slices(workload, record.object(), &mut hub);
-        }
-        check_nominations(workload, self.fleet, &mut hub);
-        hub
-    }
-
-    /// A Workload that does not exist has nothing, unless its job has lost it by force.
-    fn hub_view_of_orphan(&mut self, jobs: &[HubJob<'_>]) -> LocalWorkload {
-        let workload = self.workload;
-        let orphan = workload.jobs.orphan_of(workload.key).filter(|_| !jobs.is_empty());
-        let Some(orphan) = orphan else {
-            return LocalWorkload::default();
-        };
-        // After a restart the nomination is unknown, and any worker may have a copy.
-        let names =
-            if orphan.clusters.is_empty() { self.every_worker() } else { orphan.clusters.clone() };
-        let fleet = &mut *self.fleet;
-        let ids: Vec<ClusterId> = names.iter().map(|name| fleet.intern_cluster(name)).collect();
-        orphan_view((jobs, workload.jobs), ids)
-    }
-
-    fn every_worker(&self) -> Vec<Box<str>> {
-        let registered = self.workload.registry.names().map(Into::into);
-        let all: BTreeSet<Box<str>> = registered.chain(self.workload.workers.names()).collect();
-        all.into_iter().collect()
     }
 
     /// Takes one step. Returns what it means for the hub.

@@ -17,9 +17,10 @@ use index::status;
 use super::{
     evaluated_workload::{EvaluatedWorkload, EvaluationView},
     grants::Grants,
+    hub_jobs::observed_jobs,
     lease_state::{LeaseState, WAITING_FOR_FENCE, awaited_fence},
+    observed_workload::ObservedWorkload,
     state::FormerCopies,
-    view::observed_jobs,
     worker::Worker,
 };
 use crate::control::{
@@ -30,6 +31,14 @@ use crate::control::{
     timers::Reevaluation,
     workloads::Transition,
 };
+
+/// What the guarantee means for a Workload.
+#[derive(Clone, Copy)]
+pub(super) struct GuaranteeView {
+    pub(super) exactly_once: bool,
+    /// Copies may be created from the observed version.
+    pub(super) is_own_version: bool,
+}
 
 /// Leases, as one evaluation uses them.
 pub(super) struct LeasedDispatch<'a> {
@@ -54,23 +63,29 @@ impl<'a> LeasedDispatch<'a> {
         self.exactly_once
     }
 
-    /// Sets the guarantee of the Workload, and what it asks of its copies.
-    pub(super) fn apply_guarantee(
+    /// Finds the guarantee of the Workload.
+    pub(super) fn guarantee(
         &mut self,
         view: EvaluationView<'_>,
-        (hub, copies): (&mut LocalWorkload, &mut [RemoteCopy]),
+        hub: &ObservedWorkload,
+        writes: &Writes,
+    ) -> GuaranteeView {
+        let marked = execution(view.workload) == Some(EXACTLY_ONCE);
+        self.exactly_once = marked || gets_mark(view, hub, writes);
+        // The mark is written before the first copy exists.
+        let is_own_version = hub.is_own_version && (marked || !self.exactly_once);
+        GuaranteeView { exactly_once: self.exactly_once, is_own_version }
+    }
+
+    /// Reads copies under the guarantee that a former leader may have created.
+    pub(super) fn read_former(
+        &self,
+        view: EvaluationView<'_>,
+        copies: &mut [RemoteCopy],
         former: &mut FormerCopies,
         ctx: &mut Context,
     ) {
-        let marked = execution(view.workload) == Some(EXACTLY_ONCE);
-        hub.exactly_once = marked || gets_mark(view, hub, ctx.outbox.writes());
-        self.exactly_once = hub.exactly_once;
-        if !hub.exactly_once {
-            return;
-        }
-        // The mark is written before the first copy exists.
-        hub.is_own_version &= marked;
-        if former.may_exist {
+        if self.exactly_once && former.may_exist {
             for copy in copies {
                 self.read_after_claim(view, copy, former, ctx);
             }
@@ -137,13 +152,13 @@ fn execution(workload: EvaluatedWorkload<'_>) -> Option<&str> {
 /// Whether the policy asks for the guarantee, the job does not decline it, and no copy of this epoch exists without it.
 fn gets_mark(
     EvaluationView { workload, fleet }: EvaluationView<'_>,
-    hub: &LocalWorkload,
+    hub: &ObservedWorkload,
     writes: &Writes,
 ) -> bool {
     let policy = workload.multikueue_config().and_then(|config| fleet.exactly_once(config));
     let is_open = hub.exists && hub.quota_reserved && !hub.evicted && !hub.finished;
     // A slice takes over what runs without the guarantee.
-    let takes_over = hub.predecessor != SlicePredecessor::Absent;
+    let takes_over = hub.slices.predecessor != SlicePredecessor::Absent;
     let undecided = is_open && hub.check == DispatchCheckState::Pending && !takes_over;
     let asked = policy.is_some() && execution(workload) != Some(KEEP_RUNNING);
     let has_unstamped = || {
@@ -153,7 +168,11 @@ fn gets_mark(
     asked && undecided && !has_unstamped()
 }
 
-fn runs_unstamped(workload: EvaluatedWorkload<'_>, worker: &Worker, hub: &LocalWorkload) -> bool {
+fn runs_unstamped(
+    workload: EvaluatedWorkload<'_>,
+    worker: &Worker,
+    hub: &ObservedWorkload,
+) -> bool {
     let clone = worker.clones.get(workload.key).map(|tracked| &tracked.object().metadata);
     clone.is_some_and(|clone| {
         ::jobs::remote_objects::epoch(clone) == hub.epoch && stamp_of(clone).is_none()

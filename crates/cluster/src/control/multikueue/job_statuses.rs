@@ -7,8 +7,8 @@ use ::jobs::{GenericJob, JobObject};
 use super::{
     dispatch_effect::DispatchEffect,
     evaluated_workload::EvaluatedWorkload,
+    hub_jobs::observed_jobs,
     status_sync::{StatusNews, StatusSyncThrottle},
-    view::observed_jobs,
     worker::Worker,
 };
 use crate::control::{

@@ -12,7 +12,7 @@
 //! | `refused_writes` | what the API server of a worker has refused, and for how long that counts |
 //! | `dispatch_config`, `dispatch_inputs`, `dispatch_effect` | configuration, what decides beside the copies, and what a step means for the hub |
 //! | `evaluation` | one evaluation of a Workload: asks its parts and takes the steps |
-//! | `evaluated_workload`, `copy_views` | what an evaluation reads: the Workload, the hub and the workers |
+//! | `evaluated_workload`, `observed_workload`, `copy_views` | what an evaluation reads: the Workload, the hub and the workers |
 //! | `race`, `nominations`, `admitted_work`, `placement`, `refused_clusters` | parts: which clusters may have a Workload, count it, or are left out |
 //! | `create_copies`, `job_statuses` | parts: writes of copies, and the status of the hub's jobs |
 //! | `held_members` | members of groups that get no copy |
@@ -23,7 +23,7 @@
 //! | `queued_moves` | work that waits for the queues of workers, and moves to a worker with room |
 //! | `set_siblings`, `slice_heirs` | the other replicas of a set, and other slices of an elastic job, which share its copy |
 //! | `state`, `sent_copies`, `lost_copies`, `race_state` | what is remembered of a Workload's dispatch |
-//! | `view` | the input of the state machine |
+//! | `hub_jobs`, `view` | the input of the state machine: the hub's jobs and the copies |
 //! | `worker_writes`, `copy_sizes`, `push_sizes` | creates and deletes of copies; sizes that copies do not have yet |
 //! | `status_sync`, `open_jobs`, `adopted_result` | when a copy's status is written to the hub's job; Events about ends that are missing or adopted |
 //! | `incarnation`, `copy_stamp` | the hub's incarnation and term, and what a copy carries of them |
@@ -52,6 +52,7 @@ mod evaluation;
 mod exactly_once;
 mod grants;
 mod held_members;
+mod hub_jobs;
 mod incarnation;
 mod job_copies;
 mod job_statuses;
@@ -62,6 +63,7 @@ mod name_holders;
 mod name_wait;
 mod naming;
 mod nominations;
+mod observed_workload;
 mod open_jobs;
 mod orphan_cleanup;
 mod placement;
@@ -119,7 +121,7 @@ pub(crate) use self::{
     dispatch_config::DispatchConfig,
     dispatch_effect::DispatchEffect,
     dispatch_inputs::{DispatchInputs, HubObjects, WorkerInputs},
-    view::multikueue_check,
+    hub_jobs::multikueue_check,
 };
 use super::{
     context::Context,

@@ -18,10 +18,7 @@ use std::time::Duration;
 use ::jobs::{GenericJob, JobGates, JobObject, set_copies};
 use dispatch::{
     CopyHistory, Fleet,
-    workload::{
-        DispatchCheckState, LocalWorkload, RemoteConnection, RemoteCopy, RemoteJob,
-        SlicePredecessor,
-    },
+    workload::{DispatchCheckState, RemoteConnection, RemoteCopy, RemoteJob, SlicePredecessor},
 };
 use engine::ids::ClusterId;
 use jiff::Timestamp;
@@ -31,14 +28,14 @@ use runtime::watch::Key;
 use super::{
     copy_stamp::copy_stamp,
     evaluated_workload::EvaluatedWorkload,
+    hub_jobs::is_deleted_member,
     name_wait::{NameWait, NewerHolder},
+    observed_workload::ObservedWorkload,
     orphan_cleanup::present_workload,
-    view::is_deleted_member,
+    race::RaceView,
     worker::Worker,
 };
-use crate::control::{
-    context::Context, job_key::JobKey, outbox::after, time::engine_time, timers::Reevaluation,
-};
+use crate::control::{context::Context, job_key::JobKey, outbox::after, timers::Reevaluation};
 
 /// The grace period of a pod that names none, in seconds.
 const DEFAULT_GRACE: i64 = 30;
@@ -75,13 +72,15 @@ impl NameHolders<'_> {
     /// begins now.
     pub(super) fn await_names(
         &mut self,
-        hub: &mut LocalWorkload,
+        hub: &ObservedWorkload,
+        race: &RaceView,
         copies: &mut [RemoteCopy],
     ) -> bool {
         let mut restarts = false;
-        let awaiting = awaiting_cluster(hub);
+        let awaiting = awaiting_cluster(hub, race);
         // The copy of an elastic job goes from one slice to the next.
-        let has_own_jobs = hub.predecessor == SlicePredecessor::Absent && !hub.is_slice;
+        let has_own_jobs =
+            hub.slices.predecessor == SlicePredecessor::Absent && !hub.slices.is_slice;
         let mut waits = false;
         self.note_newer_holders(copies);
         for copy in copies.iter_mut().filter(|copy| copy.name_held) {
@@ -108,7 +107,7 @@ impl NameHolders<'_> {
                     tracing::warn!(workload = %self.workload.key, refusal, "a member of a running group waits");
                 }
                 None if is_awaiting => {
-                    self.await_name(worker, hub);
+                    self.await_name(worker);
                     restarts = true;
                 }
                 None => {}
@@ -167,9 +166,8 @@ impl NameHolders<'_> {
         })
     }
 
-    /// A worker's time to admit begins when something can be created there.
-    fn await_name(&mut self, worker: &Worker, hub: &mut LocalWorkload) {
-        hub.nominated_at = engine_time(self.ctx.now);
+    /// Evaluates the Workload again when a name may be free, and the Workloads of the copies that hold it.
+    fn await_name(&mut self, worker: &Worker) {
         let held = self.held_names(worker);
         let until = held.iter().filter_map(|one| self.name_held_until(*one));
         if let Some(until) = until.filter(|until| *until > self.ctx.now).min() {
@@ -251,9 +249,9 @@ impl NameHolders<'_> {
 }
 
 /// The cluster that is to get the jobs: the recorded one, or the only one that is nominated. In a race they follow the recorded cluster.
-fn awaiting_cluster(hub: &LocalWorkload) -> Option<ClusterId> {
-    let single = match (hub.check, hub.nominated_clusters.as_slice()) {
-        (DispatchCheckState::Pending, [single]) if hub.race.is_none() => Some(*single),
+fn awaiting_cluster(hub: &ObservedWorkload, race: &RaceView) -> Option<ClusterId> {
+    let single = match (hub.check, hub.nominations.clusters.as_slice()) {
+        (DispatchCheckState::Pending, [single]) if race.clusters.is_none() => Some(*single),
         _ => None,
     };
     hub.recorded_cluster.or(single).filter(|_| hub.quota_reserved && !hub.evicted)

@@ -1,35 +1,42 @@
 //! The nominated clusters of a Workload, against its MultiKueueConfig (docs/reference/dispatch.md §9).
 
-use dispatch::{Dispatcher, Fleet, workload::LocalWorkload};
+use dispatch::{Dispatcher, Fleet};
 use engine::ids::ClusterId;
 
-use super::evaluated_workload::EvaluatedWorkload;
+use super::evaluated_workload::{EvaluatedWorkload, EvaluationView};
 use crate::control::workloads::NominationChange;
+
+/// The nominated clusters of a Workload that may get something.
+#[derive(Debug, Default)]
+pub(super) struct Nominations {
+    pub(super) clusters: Vec<ClusterId>,
+    /// Those of them to which nothing new is sent.
+    pub(super) unconfigured: Vec<ClusterId>,
+    /// Another program nominates.
+    pub(super) by_others: bool,
+}
 
 /// Finds the nominated clusters to which nothing new is sent, and says which program nominates.
 pub(super) fn check_nominations(
-    workload: EvaluatedWorkload<'_>,
-    fleet: &Fleet,
-    hub: &mut LocalWorkload,
-) {
-    hub.nominated_by_others = workload.config.dispatcher == Dispatcher::External;
-    if hub.nominated_by_others {
-        drop_strange_nominations(workload, fleet, hub);
-    } else {
-        let nominated = hub.nominated_clusters.iter().copied();
-        hub.unconfigured_clusters = nominated.filter(|id| has_left(workload, fleet, *id)).collect();
+    view: EvaluationView<'_>,
+    mut nominated: Vec<ClusterId>,
+) -> Nominations {
+    let EvaluationView { workload, fleet } = view;
+    if workload.config.dispatcher == Dispatcher::External {
+        drop_strange_nominations(view, &mut nominated);
+        return Nominations { clusters: nominated, unconfigured: Vec::new(), by_others: true };
     }
+    let left = nominated.iter().copied().filter(|id| has_left(workload, fleet, *id));
+    let unconfigured = left.collect();
+    Nominations { clusters: nominated, unconfigured, by_others: false }
 }
 
 /// A program that may write a Workload's status may not send it to a cluster that its queue does not dispatch to, nor away from
 /// the checkpoint that its job requires. The list is that program's, so it stays as it is.
-fn drop_strange_nominations(
-    workload: EvaluatedWorkload<'_>,
-    fleet: &Fleet,
-    hub: &mut LocalWorkload,
-) {
+fn drop_strange_nominations(view: EvaluationView<'_>, nominated: &mut Vec<ClusterId>) {
+    let EvaluationView { workload, fleet } = view;
     let (config, request) = (workload.multikueue_config(), workload.request().map(|one| &**one));
-    hub.nominated_clusters.retain(|id| {
+    nominated.retain(|id| {
         let may = config.is_some_and(|config| fleet.may_be_nominated((config, request), *id));
         if !may {
             let cluster = fleet.name(*id);

@@ -9,7 +9,7 @@ use ::jobs::JobObject;
 use crds::names::reasons::JOB_END_UNKNOWN;
 use runtime::events::{EventRecord, EventType};
 
-use super::{evaluated_workload::EvaluatedWorkload, view::shows_no_end, worker::Worker};
+use super::{evaluated_workload::EvaluatedWorkload, hub_jobs::shows_no_end, worker::Worker};
 use crate::control::{job_key::JobKey, jobs::event, outbox::Outbox};
 
 /// The copy was deleted or never made.

@@ -2,13 +2,7 @@
 //! that extend another one.
 
 use ::jobs::elastic_copies::is_of_elastic_job;
-use crds::{
-    meta::annotation, names::annotations::WORKLOAD_SLICE_REPLACEMENT_FOR, v1beta2::Workload,
-};
-use dispatch::{
-    Fleet,
-    workload::{LocalWorkload, SlicePredecessor},
-};
+use dispatch::Fleet;
 use engine::ids::ClusterId;
 
 use super::{
@@ -17,7 +11,7 @@ use super::{
 };
 use crate::control::{
     context::Context,
-    elastic_slices::{extending, predecessor, predecessor_state},
+    elastic_slices::{extending, predecessor},
 };
 
 /// Writes sizes to the copies on a worker.
@@ -39,19 +33,6 @@ pub(super) fn push_size(
     for (job, fields) in worker_writes::push_size(sizes, (workload, mark), &jobs, ctx) {
         sent.change_sent((worker.id, job), fields);
     }
-}
-
-/// What the other slices of an elastic job mean for a Workload.
-pub(super) fn add_slices(
-    evaluated: EvaluatedWorkload<'_>,
-    workload: &Workload,
-    hub: &mut LocalWorkload,
-) {
-    hub.predecessor = predecessor_state(workload, evaluated.workloads);
-    hub.is_slice = annotation(&workload.metadata, WORKLOAD_SLICE_REPLACEMENT_FOR).is_some();
-    hub.has_successor = evaluated.heirs().has_successor(evaluated.key, workload);
-    // The pods that the job shows are those of the earlier slice.
-    hub.job.active &= hub.predecessor == SlicePredecessor::Absent;
 }
 
 /// The cluster of the slice that a Workload extends.

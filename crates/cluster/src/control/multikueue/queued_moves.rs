@@ -10,7 +10,7 @@ mod move_report;
 use ::jobs::elastic_copies::is_of_elastic_job;
 use dispatch::{
     Dispatcher, Fleet, Nominated, PlacementRequest, QueuedWorkload, StayReason,
-    workload::{LocalWorkload, MoveProgress, RemoteConnection, RemoteCopy},
+    workload::{MoveProgress, RemoteConnection, RemoteCopy},
 };
 use engine::ids::{ClusterId, WorkloadId};
 use jiff::Timestamp;
@@ -21,6 +21,7 @@ use super::{
     admitted_work::admitted_work,
     dispatch_inputs::DispatchInputs,
     evaluated_workload::EvaluatedWorkload,
+    observed_workload::ObservedWorkload,
     race::{WorkloadRace, move_of},
     refused_clusters::RefusedClusters,
     state::DispatchState,
@@ -167,9 +168,9 @@ fn find_move(
 impl WorkloadRace<'_> {
     /// Follows a move once its cluster is nominated. A cluster that does not take the Workload is left out for a while, and its
     /// room is free for others; it stays nominated.
-    pub(super) fn follow_move(&mut self, hub: &LocalWorkload, copies: &[RemoteCopy]) {
+    pub(super) fn follow_move(&mut self, hub: &ObservedWorkload, copies: &[RemoteCopy]) {
         let target = move_of(self.workload, self.fleet);
-        let Some((id, to)) = target.filter(|(_, to)| hub.nominated_clusters.contains(to)) else {
+        let Some((id, to)) = target.filter(|(_, to)| hub.nominations.clusters.contains(to)) else {
             return;
         };
         let since = engine_time(self.announce_move(hub, to));
@@ -196,11 +197,11 @@ impl WorkloadRace<'_> {
     }
 
     /// Reports a move once. Returns when it was decided; that is forgotten when the nomination was not answered.
-    fn announce_move(&mut self, hub: &LocalWorkload, target: ClusterId) -> Timestamp {
+    fn announce_move(&mut self, hub: &ObservedWorkload, target: ClusterId) -> Timestamp {
         let (at, is_news) = self.state.report_move(self.ctx.now);
         if let Some(record) = self.workload.record().filter(|_| is_news) {
             let fleet = &*self.fleet;
-            let queues = hub.nominated_clusters.iter().filter(|one| **one != target);
+            let queues = hub.nominations.clusters.iter().filter(|one| **one != target);
             let queues: Vec<&str> = queues.map(|one| fleet.name(*one)).collect();
             report_move(record.object(), (&queues, fleet.name(target)), self.ctx);
         }

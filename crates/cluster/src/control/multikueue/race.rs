@@ -2,7 +2,7 @@
 
 use dispatch::{
     ClusterRace, Dispatcher, Fleet, Nominated, ROUND,
-    workload::{DispatchCheckState, LocalWorkload, SlicePredecessor},
+    workload::{DispatchCheckState, SlicePredecessor},
 };
 use engine::{
     Time,
@@ -12,6 +12,7 @@ use engine::{
 use super::{
     admitted_work::{keep_bound, races_unreported},
     evaluated_workload::EvaluatedWorkload,
+    observed_workload::ObservedWorkload,
     push_sizes::extended_cluster,
     race_state::RaceState,
 };
@@ -20,6 +21,14 @@ use crate::control::{
     time::{engine_time, timestamp},
     timers::Reevaluation,
 };
+
+/// What a race means for a Workload.
+pub(super) struct RaceView {
+    /// The clusters that may be nominated now; `None` without a race.
+    pub(super) clusters: Option<Vec<ClusterId>>,
+    /// When it ends without a winner; `None` if it has no end.
+    pub(super) until: Option<Time>,
+}
 
 /// See the module.
 pub(super) struct WorkloadRace<'e> {
@@ -30,8 +39,15 @@ pub(super) struct WorkloadRace<'e> {
 }
 
 impl WorkloadRace<'_> {
+    /// The race of a Workload as far as it is in one.
+    pub(super) fn view(&mut self, hub: &ObservedWorkload) -> RaceView {
+        let clusters = self.clusters(hub);
+        let until = clusters.as_ref().and_then(|_| self.ends_at(hub));
+        RaceView { clusters, until }
+    }
+
     /// The clusters that may be nominated now, if they race.
-    pub(super) fn clusters(&mut self, hub: &LocalWorkload) -> Option<Vec<ClusterId>> {
+    fn clusters(&mut self, hub: &ObservedWorkload) -> Option<Vec<ClusterId>> {
         let races = self.workload.config.dispatcher.races();
         if !races && !self.races_without_reports(hub) {
             return None;
@@ -40,7 +56,7 @@ impl WorkloadRace<'_> {
         let mut race = self.clusters_that_race(hub).filter(|_| is_open).unwrap_or_default();
         self.workload.siblings().keep_together(&mut race, self.fleet);
         // Clusters with a report may have room by now, and without any the Workload waits for room in its queue.
-        let ends = race.clusters.is_empty() && hub.nominated_clusters.is_empty();
+        let ends = race.clusters.is_empty() && hub.nominations.clusters.is_empty();
         if ends && !races && !self.races_unreported() {
             return None;
         }
@@ -57,21 +73,20 @@ impl WorkloadRace<'_> {
     }
 
     /// Beside clusters that report, a race ends when the queues have had the time of a round: the quota could serve others.
-    pub(super) fn ends_at(&self, hub: &LocalWorkload) -> Option<Time> {
+    fn ends_at(&self, hub: &ObservedWorkload) -> Option<Time> {
         // A slice that extends another one has no other cluster, and a worker may have finished that one for it.
-        let ends = hub.race.is_some()
-            && self.workload.races_beside_reports(self.fleet)
-            && hub.predecessor == SlicePredecessor::Absent;
+        let ends = self.workload.races_beside_reports(self.fleet)
+            && hub.slices.predecessor == SlicePredecessor::Absent;
         ends.then(|| Time(hub.nominated_at.0.saturating_add(ROUND)))
     }
 
     /// Whether clusters race because nothing is known of their capacity. A race goes on when it is known again; a Workload that
     /// was nominated for one cluster by its report stays with that.
-    fn races_without_reports(&mut self, hub: &LocalWorkload) -> bool {
+    fn races_without_reports(&mut self, hub: &ObservedWorkload) -> bool {
         let fleet = &*self.fleet;
         let waits = || self.workload.id().is_some_and(|id| fleet.is_racing(id));
         let raced = self.state.is_unreported;
-        let races = match hub.nominated_clusters.as_slice() {
+        let races = match hub.nominations.clusters.as_slice() {
             [] => hub.recorded_cluster.is_none() && (self.races_unreported() || waits()),
             // Whether a cluster reports is not known while it is not reached.
             [single] => fleet.is_unreported(*single) || raced && !fleet.reports(*single),
@@ -87,12 +102,12 @@ impl WorkloadRace<'_> {
         record.is_some_and(|record| races_unreported(record, scheduler, self.fleet, now))
     }
 
-    fn clusters_that_race(&self, hub: &LocalWorkload) -> Option<ClusterRace> {
+    fn clusters_that_race(&self, hub: &ObservedWorkload) -> Option<ClusterRace> {
         let record = self.workload.record()?;
         let config = self.workload.multikueue_config()?;
         let request = self.workload.request()?;
         let fleet = &*self.fleet;
-        let nominated = Nominated { clusters: &hub.nominated_clusters, at: hub.nominated_at };
+        let nominated = Nominated { clusters: &hub.nominations.clusters, at: hub.nominated_at };
         let (dispatcher, now) = (self.workload.config.dispatcher, engine_time(self.ctx.now));
         let mut race = match extended_cluster(self.workload, fleet) {
             Some(cluster) => fleet.extension_race((config, request), cluster, now),
@@ -107,7 +122,7 @@ impl WorkloadRace<'_> {
 
     /// Keeps a Workload among those that wait for queues: one of an earlier process, and one in a race that began before any
     /// report counted.
-    fn remember_queued(&mut self, hub: &LocalWorkload) {
+    fn remember_queued(&mut self, hub: &ObservedWorkload) {
         let beside_reports = self.workload.races_beside_reports(self.fleet);
         let Some(id) = self.workload.id().filter(|_| beside_reports) else {
             return;
@@ -115,19 +130,19 @@ impl WorkloadRace<'_> {
         // A process that begins has counted a single nominated cluster as the one where the Workload is.
         let begins = self.state.remember_queued();
         let fleet = &mut *self.fleet;
-        let is_queue = |on| hub.nominated_clusters == [on] && !fleet.reports(on);
+        let is_queue = |on| hub.nominations.clusters == [on] && !fleet.reports(on);
         let counted = fleet.placed_on(id).filter(|on| !begins || !is_queue(*on));
-        if !fleet.is_racing(id) && counted.is_none() && !hub.nominated_clusters.is_empty() {
+        if !fleet.is_racing(id) && counted.is_none() && !hub.nominations.clusters.is_empty() {
             fleet.unplace(id);
-            fleet.begin_race(id, hub.nominated_clusters.clone());
+            fleet.begin_race(id, hub.nominations.clusters.clone());
         }
     }
 
     /// Adds the cluster that the Workload moves to, until it is nominated. One that may not have it any more ends the move.
-    fn join_move(&mut self, hub: &LocalWorkload, race: &mut ClusterRace) {
+    fn join_move(&mut self, hub: &ObservedWorkload, race: &mut ClusterRace) {
         let fleet = &*self.fleet;
         let target = move_of(self.workload, self.fleet);
-        let Some((id, to)) = target.filter(|(_, to)| !hub.nominated_clusters.contains(to)) else {
+        let Some((id, to)) = target.filter(|(_, to)| !hub.nominations.clusters.contains(to)) else {
             return;
         };
         let (request, config) = (self.workload.request(), self.workload.multikueue_config());

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use crds::names::{conditions::EVICTED, reasons::PODS_READY_TIMEOUT};
-use dispatch::{
-    ExclusionCause, Fleet,
-    workload::{LocalWorkload, RemoteCopy},
-};
+use dispatch::{ExclusionCause, Fleet, workload::RemoteCopy};
 use engine::ids::ClusterId;
 use index::status::find;
 use jiff::Timestamp;
 
-use super::{evaluated_workload::EvaluatedWorkload, refused_writes::RefusedScope};
+use super::{
+    evaluated_workload::EvaluatedWorkload, observed_workload::ObservedWorkload, race::RaceView,
+    refused_writes::RefusedScope,
+};
 use crate::control::{
     time::engine_time,
     timers::{Agenda, Reevaluation},
@@ -79,11 +79,12 @@ impl RefusedClusters<'_> {
     /// A race goes on without an end, so a cluster that refused a copy is asked again after a pause.
     pub(super) fn end_refusals(
         &self,
-        hub: &LocalWorkload,
+        hub: &ObservedWorkload,
+        race: &RaceView,
         copies: &mut [RemoteCopy],
         agenda: &mut Agenda,
     ) {
-        if hub.race.is_none() || hub.recorded_cluster.is_some() {
+        if race.clusters.is_none() || hub.recorded_cluster.is_some() {
             return;
         }
         let key = self.workload.key;

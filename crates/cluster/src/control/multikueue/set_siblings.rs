@@ -7,7 +7,7 @@ use crds::v1beta2::Workload;
 use dispatch::{ClusterRace, Fleet};
 use runtime::watch::Key;
 
-use super::view::jobs_of;
+use super::hub_jobs::jobs_of;
 use crate::control::{
     job_key::JobKey,
     jobs::Jobs,

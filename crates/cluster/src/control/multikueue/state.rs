@@ -4,7 +4,8 @@
 
 use std::collections::BTreeSet;
 
-use engine::ids::ClusterId;
+use dispatch::workload::{LocalJob, RemoteCopy};
+use engine::{Time, ids::ClusterId};
 use jiff::{SignedDuration, Timestamp};
 
 use super::{
@@ -15,7 +16,10 @@ use super::{
     status_sync::StatusSyncThrottle,
     waiting_messages::WaitingMessages,
 };
-use crate::control::{outbox::after, time::moved};
+use crate::control::{
+    outbox::after,
+    time::{engine_time, moved},
+};
 
 /// Copies of a former leader, and what was read of them.
 #[derive(Debug, Default)]
@@ -55,13 +59,17 @@ pub(super) struct DispatchState {
 }
 
 /// Since when something lasts, as this process has seen; `None` if it does not.
-pub(super) fn lasting_since(
-    known: &mut Option<Timestamp>,
-    lasts: bool,
-    now: Timestamp,
-) -> Option<Timestamp> {
+fn lasting_since(known: &mut Option<Timestamp>, lasts: bool, now: Timestamp) -> Option<Timestamp> {
     *known = lasts.then(|| known.unwrap_or(now));
     *known
+}
+
+/// Since when the recorded worker has something to do for a Workload.
+pub(super) struct AssignedWaits {
+    /// It has admitted the Workload and does not start the jobs.
+    pub(super) start: Option<Time>,
+    /// The clone there is finished, and a copy of its job may be there.
+    pub(super) end: Option<Time>,
 }
 
 impl DispatchState {
@@ -107,6 +115,20 @@ impl DispatchState {
     fn keep_only_losses(&mut self, next: Self) {
         let lost_copies = std::mem::take(&mut self.lost_copies);
         *self = Self { lost_copies, ..next };
+    }
+
+    /// Remembers what the recorded worker has to do.
+    pub(super) fn note_waits(
+        &mut self,
+        recorded: Option<&RemoteCopy>,
+        job: &LocalJob,
+        now: Timestamp,
+    ) -> AssignedWaits {
+        let starts = recorded.is_some_and(|copy| copy.awaits_start(job));
+        let ends = recorded.is_some_and(RemoteCopy::awaits_end);
+        let start = lasting_since(&mut self.start_awaited_since, starts, now);
+        let end = lasting_since(&mut self.end_awaited_since, ends, now);
+        AssignedWaits { start: start.map(engine_time), end: end.map(engine_time) }
     }
 
     /// Until when a copy of a higher epoch may be that of a Workload which is observed late. `newer` says whether there is one.

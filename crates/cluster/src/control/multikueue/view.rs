@@ -6,19 +6,18 @@ use ::jobs::{
     GenericJob, JobGates, JobObject, elastic_copies::shrunk_pod_sets, remote_objects, set_copies,
 };
 use crds::{
-    meta::{Condition, is_deleting, is_true},
+    meta::{Condition, is_true},
     names::{
         AGENT_PROVISIONING_CHECK,
         conditions::{ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED, REFUSED},
     },
     template_defaults::{same_pod_sets, same_template},
-    v1beta2::{PodSet, Workload, WorkloadSpec, WorkloadStatus},
+    v1beta2::{PodSet, Workload, WorkloadSpec},
 };
 use dispatch::{
-    CopyHistory, Fleet, HubIncarnation, LeaseStamp, PresentWorkload,
+    CopyHistory, HubIncarnation, LeaseStamp, PresentWorkload,
     workload::{
-        CloneGate, DispatchCheckState, LocalJob, LocalWorkload, RemoteConnection, RemoteCopy,
-        RemoteJob, RemoteLease, RemoteWorkload, SlicePredecessor, StampState,
+        CloneGate, RemoteConnection, RemoteCopy, RemoteJob, RemoteLease, RemoteWorkload, StampState,
     },
 };
 use engine::ids::ClusterId;
@@ -27,97 +26,22 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use runtime::watch::Key;
 
 use super::{
-    clone_gate::clone_gate, copy_sizes::CopySizes, copy_stamp::copy_stamp, lease_state::LeaseState,
-    sent_copies::SentCopies, slice_heirs::SliceHeirs, state::DispatchState, worker::Worker,
+    clone_gate::clone_gate,
+    copy_sizes::CopySizes,
+    copy_stamp::copy_stamp,
+    hub_jobs::{HubJob, hub_job_of, is_abandoned, is_deleted_member},
+    lease_state::LeaseState,
+    sent_copies::SentCopies,
+    slice_heirs::SliceHeirs,
+    worker::Worker,
     worker_writes::priority_fields,
 };
 use crate::control::{
     job_key::JobKey,
-    jobs::Jobs,
     lease_objects::stamp_of,
     outbox::{Subject, Writes},
-    scheduling::Scheduler,
     time::engine_time,
-    workloads::{TrackedWorkload, WorkloadPhase, Workloads},
 };
-
-/// The clusters in the status of a Workload, which need not be registered.
-pub(super) struct StatusClusters {
-    recorded: Option<ClusterId>,
-    nominated: Vec<ClusterId>,
-}
-
-impl StatusClusters {
-    /// Interns the names of a status.
-    pub(super) fn intern(status: &WorkloadStatus, fleet: &mut Fleet) -> Self {
-        let mut id = |name: &String| fleet.intern_cluster(name);
-        Self {
-            recorded: status.cluster_name.as_ref().map(&mut id),
-            nominated: status.nominated_cluster_names.iter().map(&mut id).collect(),
-        }
-    }
-}
-
-/// The hub's side of a Workload. `check` is its MultiKueue check, and is `None` without quota; `began_at` is the version at
-/// which this leader began.
-pub(super) fn hub_view(
-    record: &TrackedWorkload,
-    (check, jobs): (Option<&str>, (&[HubJob<'_>], &Jobs)),
-    (state, began_at): (&DispatchState, u64),
-    clusters: StatusClusters,
-) -> LocalWorkload {
-    let workload = record.object();
-    let status = &workload.status;
-    LocalWorkload {
-        exists: exists(record),
-        finished: record.phase() == WorkloadPhase::Finished,
-        quota_reserved: record.phase().holds_quota(),
-        evicted: record.phase().is_evicted(),
-        check: check_state(workload, check),
-        awaits_other_checks: check
-            .is_some_and(|check| index::status::awaits_other_checks(status, check)),
-        recorded_cluster: clusters.recorded,
-        nominated_clusters: clusters.nominated,
-        unconfigured_clusters: Vec::new(),
-        nominated_by_others: false,
-        race: None,
-        race_until: None,
-        epoch: index::epoch(workload),
-        highest_epoch: state.highest_epoch,
-        newer_copy_until: None,
-        epoch_raised: state.epoch_raised,
-        create_sent: state.sent.any,
-        start_awaited_since: None,
-        end_awaited_since: None,
-        drained_at: None,
-        nominated_at: engine_time(state.nominated_at),
-        exactly_once: false,
-        is_own_version: record.version() > began_at,
-        predecessor: SlicePredecessor::Absent,
-        is_slice: false,
-        has_successor: false,
-        job: hub_jobs(jobs),
-    }
-}
-
-/// Whether a Workload exists for its copies: one that is being deleted withdraws them, as an absent one does
-/// (docs/reference/multikueue.md §2.2).
-pub(super) fn exists(record: &TrackedWorkload) -> bool {
-    record.object().metadata.deletion_timestamp.is_none()
-}
-
-/// The hub's side of a Workload that was removed by force: its jobs, and the workers that may have copies.
-pub(super) fn orphan_view(
-    jobs: (&[HubJob<'_>], &Jobs),
-    nominated: Vec<ClusterId>,
-) -> LocalWorkload {
-    LocalWorkload {
-        create_sent: true,
-        nominated_clusters: nominated,
-        job: hub_jobs(jobs),
-        ..LocalWorkload::default()
-    }
-}
 
 /// What the clone of a Workload should ask for; `None` without an admission.
 pub(super) fn expected_spec(workload: &Workload) -> Option<WorkloadSpec> {
@@ -127,15 +51,20 @@ pub(super) fn expected_spec(workload: &Workload) -> Option<WorkloadSpec> {
 }
 
 /// A cluster that was never connected since this process began, and was not reached since this time.
-pub(super) fn unknown_cluster(cluster: ClusterId, since: Timestamp) -> RemoteCopy {
+pub(super) fn unknown_cluster(
+    cluster: ClusterId,
+    since: Timestamp,
+    lease: RemoteLease,
+) -> RemoteCopy {
     let connection = RemoteConnection::Disconnected { since: engine_time(since) };
     RemoteCopy {
         cluster,
         connection,
+        // No copy is observed there that a person could be asked about.
         cleanup_confirmed: false,
         // This process has sent nothing there. `create_sent` stands for writes of an earlier one.
         creates_answered: true,
-        lease: RemoteLease::default(),
+        lease,
         refused: None,
         clone: None,
         jobs: Vec::new(),
@@ -144,53 +73,12 @@ pub(super) fn unknown_cluster(cluster: ClusterId, since: Timestamp) -> RemoteCop
     }
 }
 
-/// What the jobs of a Workload say together.
-fn hub_jobs((jobs, all_jobs): (&[HubJob<'_>], &Jobs)) -> LocalJob {
-    // The status of a set is that of its own cluster, and says nothing about its copy.
-    let shown = || jobs.iter().filter(|(_, job)| job.set_size().is_none());
-    let any = |holds: fn(&JobObject) -> bool| shown().any(|(_, job)| holds(job));
-    LocalJob {
-        exists: !jobs.is_empty(),
-        // A gated pod shows the status of its copy.
-        suspended: any(|job| job.spec_suspended() && !job.stays_gated_when_dispatched()),
-        active: shown()
-            .any(|(key, job)| job.is_active() || all_jobs.refused_clears.shows_copy(key, job)),
-        open: shown().any(|(_, job)| shows_no_end(job)),
-        ended: jobs.iter().all(|(_, job)| job.finished().is_some() || is_deleting(job.metadata())),
-        started: any(JobObject::has_started),
-    }
-}
-
-/// Whether a job shows no end, and could get one from its copy. That of a set, and of a job that another program runs, is not in
-/// its status.
-pub(super) fn shows_no_end(job: &JobObject) -> bool {
-    let goes_on = job.finished().is_none() && !is_deleting(job.metadata());
-    goes_on && !job.is_skipped() && job.set_size().is_none()
-}
-
-/// The state of the check of this name.
-pub(super) fn check_state(workload: &Workload, name: Option<&str>) -> DispatchCheckState {
-    let checks = workload.status.admission_checks.iter();
-    let mut checks = checks.filter(|check| Some(check.name.as_str()) == name);
-    match checks.next().map(|check| check.state.as_str()) {
-        Some("Ready") => DispatchCheckState::Ready,
-        Some("Retry") => DispatchCheckState::Retry,
-        Some("Rejected") => DispatchCheckState::Rejected,
-        _ => DispatchCheckState::Pending,
-    }
-}
-
-/// A job of the hub.
-pub(super) type HubJob<'a> = (&'a JobKey, &'a JobObject);
-
-/// The hub's job with the key of a copy.
-pub(super) fn hub_job_of<'a>(copy: &JobKey, jobs: &[HubJob<'a>]) -> Option<&'a JobObject> {
-    jobs.iter().find(|(hub, _)| *hub == copy).map(|(_, job)| *job)
-}
-
 /// What the copies of one Workload are compared with.
 pub(super) struct CopyInputs<'a> {
-    pub(super) hub: &'a LocalWorkload,
+    /// The epoch of the hub's Workload.
+    pub(super) epoch: u64,
+    /// The epoch of the last nomination: it may have been raised since.
+    pub(super) nominated_epoch: u64,
     pub(super) hub_jobs: &'a [HubJob<'a>],
     /// What the clone should ask for; `None` without an admission.
     pub(super) expected: Option<&'a WorkloadSpec>,
@@ -212,13 +100,24 @@ pub(super) struct CopyInputs<'a> {
     pub(super) now: Timestamp,
 }
 
-/// What a worker has of a Workload. It was not reached since `lost_since`.
+/// A worker, as its copies are looked at.
+pub(super) struct ViewedWorker<'a> {
+    pub(super) worker: &'a Worker,
+    /// Since when it is not reached.
+    pub(super) lost_since: Option<Timestamp>,
+    pub(super) leases: LeaseState,
+    /// A user has confirmed the cleanup of its disputed copies.
+    pub(super) cleanup_confirmed: bool,
+}
+
+/// What a worker has of a Workload.
 pub(super) fn copy_view(
-    (worker, lost_since, leases): (&Worker, Option<Timestamp>, &LeaseState),
+    viewed: &ViewedWorker<'_>,
     key: &Key,
     inputs: &CopyInputs<'_>,
 ) -> RemoteCopy {
-    let CopyInputs { hub, hub_jobs, expected, gates, writes, heirs, now, .. } = *inputs;
+    let ViewedWorker { worker, lost_since, leases, cleanup_confirmed } = *viewed;
+    let CopyInputs { hub_jobs, expected, gates, writes, heirs, now, .. } = *inputs;
     let sizes = CopySizes { worker, key, expected, heirs, gates, now };
     // A job that the worker hides may run there.
     let hidden = hub_jobs.iter().filter_map(|(key, _)| worker.hides_since(&key.kind)).min();
@@ -240,13 +139,13 @@ pub(super) fn copy_view(
     RemoteCopy {
         cluster: worker.id,
         connection,
-        cleanup_confirmed: false,
+        cleanup_confirmed,
         creates_answered: !writes.is_unsettled(&worker.target(Subject::Workload, key))
             && !job_pending,
         lease: leases.lease,
         refused: worker
             .refused
-            .copy(key, nominated_epoch(hub))
+            .copy(key, inputs.nominated_epoch)
             .map(|refused| refused.message.as_str().into()),
         clone: clone.map(|tracked| {
             let stale_size = sizes.of_clone().is_some();
@@ -286,7 +185,7 @@ fn job_on(
     inputs: &CopyInputs<'_>,
 ) -> RemoteJob {
     let CopySizes { worker, key, .. } = sizes;
-    let CopyInputs { hub, hub_jobs, heirs, .. } = *inputs;
+    let CopyInputs { epoch, hub_jobs, heirs, .. } = *inputs;
     let shared = set_copies::is_shared(&**job) && (inputs.is_needed)(job_key, worker.name());
     let hub_job = hub_job_of(job_key, hub_jobs);
     let stale_size = hub_job.is_some_and(|hub| sizes.of_job(job_key, hub).is_some());
@@ -295,7 +194,7 @@ fn job_on(
     let view = job_view(job, hub_job, inputs);
     // Its stamps are those of the slice that it names.
     let (epoch, history, same_uid) = match heir {
-        Some(heir) if heir == key => (hub.epoch, CopyHistory::Known, true),
+        Some(heir) if heir == key => (epoch, CopyHistory::Known, true),
         _ => (view.epoch, view.history, view.same_uid),
     };
     RemoteJob { shared, stale_size, handed_over, epoch, history, same_uid, ..view }
@@ -322,11 +221,6 @@ fn jobs_on<'a>(
     let shared: Vec<(&JobKey, &Arc<JobObject>)> = shared.collect();
     let named = worker.jobs(key).filter(|(job, _)| shared.iter().all(|(other, _)| other != job));
     named.chain(shared.iter().copied()).chain(inherited).collect()
-}
-
-/// The epoch of the last nomination: it may have been raised since.
-fn nominated_epoch(hub: &LocalWorkload) -> u64 {
-    if hub.epoch_raised { hub.epoch.saturating_sub(1) } else { hub.epoch }
 }
 
 impl CopyInputs<'_> {
@@ -426,7 +320,7 @@ fn job_view(job: &JobObject, hub_job: Option<&JobObject>, inputs: &CopyInputs<'_
     let of_set = hub_job.filter(|hub| set_copies::is_shared(*hub));
     let stamped = || (remote_objects::epoch(job.metadata()), inputs.history(job.metadata()));
     let (epoch, history) = match of_set {
-        Some(set) if set_copies::is_copy_of(job, set) => (inputs.hub.epoch, CopyHistory::Known),
+        Some(set) if set_copies::is_copy_of(job, set) => (inputs.epoch, CopyHistory::Known),
         // It belongs to an earlier set of the name.
         Some(_) => (0, CopyHistory::Known),
         None => stamped(),
@@ -451,51 +345,6 @@ fn job_view(job: &JobObject, hub_job: Option<&JobObject>, inputs: &CopyInputs<'_
         end_refused: hub_job.is_some_and(|hub| hub.refuses_end_of(job)),
         abandoned,
     }
-}
-
-/// Whether a job of the hub is a member of a group, and being deleted. The finalizer keeps it until another one stands in for it.
-pub(super) fn is_deleted_member(job: &JobObject, gates: JobGates) -> bool {
-    job.metadata().deletion_timestamp.is_some() && job.is_group_member(gates)
-}
-
-/// Whether a copy outlives the member of a group that it is the copy of.
-pub(super) fn is_abandoned(copy: &JobObject, hub: Option<&JobObject>, gates: JobGates) -> bool {
-    copy.is_group_member(gates) && hub.is_none_or(|hub| is_deleted_member(hub, gates))
-}
-
-/// Why a Workload with quota and without a cluster cannot be dispatched at all.
-pub(super) fn undispatchable(key: &Key, record: &TrackedWorkload, jobs: &Jobs) -> Option<String> {
-    let workload = record.object();
-    // With a recorded cluster the Workload was dispatched already, and its copies must be followed.
-    if !record.phase().holds_quota() || workload.status.cluster_name.is_some() {
-        return None;
-    }
-    jobs.undispatchable(key, workload)
-}
-
-/// The hub's jobs of a Workload, which may be gone already.
-pub(super) fn observed_jobs<'a>(
-    key: &Key,
-    workloads: &Workloads,
-    jobs: &'a Jobs,
-) -> Vec<(&'a JobKey, &'a Arc<JobObject>)> {
-    match workloads.get(key) {
-        Some(record) => jobs.dispatched(key, record.object()),
-        None => jobs.orphan_of(key).and_then(|orphan| jobs.get(&orphan.job)).into_iter().collect(),
-    }
-}
-
-/// The hub's jobs of a Workload.
-pub(super) fn jobs_of<'a>(key: &Key, workloads: &Workloads, jobs: &'a Jobs) -> Vec<HubJob<'a>> {
-    let observed = observed_jobs(key, workloads, jobs).into_iter();
-    observed.map(|(key, job)| (key, &**job)).collect()
-}
-
-/// The MultiKueue check of a Workload that holds quota.
-pub(crate) fn multikueue_check(record: &TrackedWorkload, scheduler: &Scheduler) -> Option<String> {
-    let admission = record.object().status.admission.as_ref();
-    let admission = admission.filter(|_| record.phase().holds_quota())?;
-    scheduler.multikueue_check(&admission.cluster_queue).map(str::to_owned)
 }
 
 #[cfg(test)]

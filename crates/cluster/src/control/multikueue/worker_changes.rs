@@ -24,7 +24,7 @@ use runtime::watch::Key;
 use super::{
     MultiKueueDispatch,
     dispatch_inputs::WorkerInputs,
-    view::{check_state, multikueue_check},
+    hub_jobs::{check_state, multikueue_check},
     worker::Worker,
 };
 use crate::control::{outbox::Writes, scheduling::Scheduler, workloads::TrackedWorkload};

@@ -16,7 +16,9 @@ use runtime::{
 };
 use serde_json::{Value, json};
 
-use super::{copy_sizes::CopySizes, view::HubJob, worker::Worker, worker_clusters::WorkerClusters};
+use super::{
+    copy_sizes::CopySizes, hub_jobs::HubJob, worker::Worker, worker_clusters::WorkerClusters,
+};
 use crate::control::{
     context::Context,
     job_key::JobKey,
