@@ -258,7 +258,7 @@ impl Fleet {
         now: Time,
     ) -> Result<(), ClusterRefusal> {
         let cluster = &self.clusters[id.index()];
-        if !cluster.connected {
+        if !cluster.reachability.connected {
             return Err(ClusterRefusal::NotConnected);
         }
         // An agent gets what its manager has chosen it for.
@@ -270,7 +270,7 @@ impl Fleet {
             self.check_unreported(request, policy, id, now)?;
         }
         let report = cluster.report().ok_or(ClusterRefusal::NoReport)?;
-        if cluster.stale {
+        if cluster.report_state.stale {
             return Err(ClusterRefusal::StaleReport);
         }
         if let Some(version) = report.unserved_protocol {
@@ -305,13 +305,13 @@ impl Fleet {
         now: Time,
     ) -> Result<(), ClusterRefusal> {
         let cluster = &self.clusters[id.index()];
-        if !cluster.connected {
+        if !cluster.reachability.connected {
             return Err(ClusterRefusal::NotConnected);
         }
         let exactly_once = request.exactly_once.unwrap_or(policy.exactly_once.is_some());
         // A clone is on the cluster that its manager has chosen, which grants what runs there.
         let is_own = cluster.local.is_some();
-        if exactly_once && !is_own && !cluster.leases_open {
+        if exactly_once && !is_own && !cluster.reachability.leases_open {
             return Err(ClusterRefusal::NoLeases);
         }
         if policy.draining(id) {

@@ -2,6 +2,17 @@
 //!
 //! The owner of a fleet enters changes, requests clusters ([`Fleet::choose_cluster`]) and, after changes, reads the
 //! keys of Workloads to requeue ([`Fleet::woken_keys`]). Source: docs/reference/dispatch.md §1-3.
+//!
+//! This file changes every field. Of the others only the following change one; what they do not change they read.
+//!
+//! | field | changed by |
+//! |---|---|
+//! | `clusters`, with the change counters | `local_cluster`, `unreported_clusters` and `gang_reservation`, each by `mark_changed` |
+//! | `clusters`, the packed nodes, which are a cache | every file that looks for room |
+//! | `extensions` | `slice_extension` |
+//! | `pending` | `cluster_choice`, `preemption` |
+//! | `racing` | `unreported_clusters` |
+//! | `reservations`, `reservation_inputs` | `gang_reservation` |
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +29,7 @@ use crate::pending_placements::PendingPlacements;
 use crate::run_times::{RunTime, RunTimeGroup, RunTimes};
 use crate::slice_extension::SliceExtensions;
 use crate::unreported_clusters::RacingWorkloads;
-use crate::worker_cluster::{PlacementSerial, WorkerCluster};
+use crate::worker_cluster::{ClusterReachability, PlacementSerial, ReportState, WorkerCluster};
 use crate::{AssignedWorkload, CapacityReport, LeasePolicy, PlacementConfig};
 
 /// A configuration and the change counter at its last change.
@@ -87,9 +98,7 @@ impl Fleet {
 
     /// Sets whether a cluster is connected. Initially it is not; a disconnected cluster takes no new work.
     pub fn set_connected(&mut self, id: ClusterId, connected: bool) {
-        if self.clusters[id.index()].connected != connected {
-            self.mark_changed(id).connected = connected;
-        }
+        self.set_reachability(id, |known| ClusterReachability { connected, ..known });
     }
 
     /// Sets the capacity report. A cluster without a report takes no new work.
@@ -102,37 +111,54 @@ impl Fleet {
     }
 
     /// The connection to a cluster ended: its report is forgotten, and so are the versions of its clones, which begin lower after a
-    /// restore of the cluster. Each clone is in flight until [`Self::clone_created`] is called for it again.
+    /// restore of the cluster. Each clone is in flight until [`Self::clone_created`] is called for it again. Whether the cluster reports
+    /// is to be listed again.
     pub fn forget_report(&mut self, id: ClusterId) {
-        self.mark_changed(id).forget_versions();
+        let cluster = self.mark_changed(id);
+        cluster.forget_versions();
+        cluster.report_state = ReportState::default();
         self.set_report(id, None);
     }
 
     /// Sets whether it is known if a cluster reports at all. Initially it is not.
     pub fn set_report_listed(&mut self, id: ClusterId, listed: bool) {
-        if self.clusters[id.index()].report_listed != listed {
-            self.mark_changed(id).report_listed = listed;
-        }
+        self.set_report_state(id, |known| ReportState { listed, ..known });
     }
 
     /// Sets whether a cluster has an agent that has not reported yet. Such a cluster takes no new work, not by a race either.
     pub fn set_report_awaited(&mut self, id: ClusterId, awaited: bool) {
-        if self.clusters[id.index()].report_awaited != awaited {
-            self.mark_changed(id).report_awaited = awaited;
-        }
+        self.set_report_state(id, |known| ReportState { awaited, ..known });
     }
 
     /// Sets whether the report of a cluster is stale. A cluster with a stale report takes no new work.
     pub fn set_stale(&mut self, id: ClusterId, stale: bool) {
-        if self.clusters[id.index()].stale != stale {
-            self.mark_changed(id).stale = stale;
-        }
+        self.set_report_state(id, |known| ReportState { stale, ..known });
     }
 
     /// Sets whether the agent of a cluster gets grants ([`crate::GrantIssuer::is_open`]). Without them it takes no ExactlyOnce work.
     pub fn set_leases_open(&mut self, id: ClusterId, open: bool) {
-        if self.clusters[id.index()].leases_open != open {
-            self.mark_changed(id).leases_open = open;
+        self.set_reachability(id, |known| ClusterReachability { leases_open: open, ..known });
+    }
+
+    /// What is set again as it is changes nothing.
+    fn set_reachability(
+        &mut self,
+        id: ClusterId,
+        next: impl FnOnce(ClusterReachability) -> ClusterReachability,
+    ) {
+        let known = self.clusters[id.index()].reachability;
+        let next = next(known);
+        if next != known {
+            self.mark_changed(id).reachability = next;
+        }
+    }
+
+    /// What is set again as it is changes nothing.
+    fn set_report_state(&mut self, id: ClusterId, next: impl FnOnce(ReportState) -> ReportState) {
+        let known = self.clusters[id.index()].report_state;
+        let next = next(known);
+        if next != known {
+            self.mark_changed(id).report_state = next;
         }
     }
 
@@ -187,7 +213,7 @@ impl Fleet {
 
     /// Whether it is known if a cluster reports at all.
     pub fn is_report_listed(&self, id: ClusterId) -> bool {
-        self.clusters[id.index()].report_listed
+        self.clusters[id.index()].report_state.listed
     }
 
     /// Whether nothing is known of the capacity of any cluster of a MultiKueueConfig that is connected: none reports, or all reports are
@@ -195,9 +221,10 @@ impl Fleet {
     pub fn has_no_current_report(&self, config: &str) -> bool {
         let config = self.config(config);
         let clusters = config.clusters.iter().map(|id| &self.clusters[id.index()]);
-        let mut connected = clusters.filter(|cluster| cluster.connected).peekable();
+        let mut connected = clusters.filter(|cluster| cluster.reachability.connected).peekable();
+        let is_stale = |state: ReportState| state.listed && state.stale;
         connected.peek().is_some()
-            && connected.all(|one| one.report_listed && one.stale || one.is_unreported())
+            && connected.all(|one| is_stale(one.report_state) || one.is_unreported())
     }
 
     /// Sets a MultiKueueConfig with its policy; `None` removes it.

@@ -43,7 +43,7 @@ impl Fleet {
     /// Whether a cluster is connected and known to report nothing.
     pub fn is_unreported(&self, id: ClusterId) -> bool {
         let cluster = &self.clusters[id.index()];
-        cluster.connected && cluster.is_unreported()
+        cluster.reachability.connected && cluster.is_unreported()
     }
 
     /// Whether a Workload gets quota alone and its clusters race, because nothing is known of any of them. A Workload that requires

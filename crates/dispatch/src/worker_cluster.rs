@@ -42,19 +42,32 @@ impl PlacedWorkload {
     }
 }
 
+/// What can be sent to a cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct ClusterReachability {
+    /// It takes work.
+    pub(crate) connected: bool,
+    /// Its agent gets grants from this manager.
+    pub(crate) leases_open: bool,
+}
+
+/// What is known of the report of a cluster, beside the report. A report that is not read any more may be stale and awaited at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct ReportState {
+    /// Whether it reports its capacity is known: its ClusterCapacity was listed, or cannot be.
+    pub(crate) listed: bool,
+    /// It has an agent that has not reported yet.
+    pub(crate) awaited: bool,
+    /// Its report is too old to place anything by it.
+    pub(crate) stale: bool,
+}
+
 /// A worker cluster.
 #[derive(Debug, Default)]
 pub(crate) struct WorkerCluster {
     pub(crate) labels: Vec<(Box<str>, Box<str>)>,
-    pub(crate) connected: bool,
-    /// Whether it reports its capacity is known: its ClusterCapacity was listed, or cannot be.
-    pub(crate) report_listed: bool,
-    /// It has an agent that has not reported yet.
-    pub(crate) report_awaited: bool,
-    /// Its report is too old to place anything by it.
-    pub(crate) stale: bool,
-    /// Its agent gets grants from this manager.
-    pub(crate) leases_open: bool,
+    pub(crate) reachability: ClusterReachability,
+    pub(crate) report_state: ReportState,
     /// Fleet change counter at the last change of this cluster.
     pub(crate) changed: u64,
     /// Fleet change counter at the last report with more or larger nodes.
@@ -78,7 +91,8 @@ impl WorkerCluster {
 
     /// Whether it is known to report no capacity, as a cluster that runs Kueue: then its queues decide alone.
     pub(crate) fn is_unreported(&self) -> bool {
-        self.report_listed && !self.report_awaited && self.report.is_none()
+        let ReportState { listed, awaited, .. } = self.report_state;
+        listed && !awaited && self.report.is_none()
     }
 
     pub(crate) fn set_report(&mut self, mut report: Option<CapacityReport>) {

@@ -206,8 +206,6 @@ impl WorkerClusters {
         let (active, reason) = (connection.active, connection.reason);
         if worker.set_connection(connection, ctx.now) {
             fleet.forget_report(worker.id);
-            fleet.set_report_listed(worker.id, false);
-            fleet.set_stale(worker.id, false);
             // The backoff of a write over the old connection says nothing about the new one. A write in flight stays:
             // it may be applied.
             ctx.outbox.connection_changed(name);
