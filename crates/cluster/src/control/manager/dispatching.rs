@@ -18,8 +18,7 @@ use crate::control::{
     input::WorkerInput,
     listing::Listing,
     multikueue::{
-        DispatchEffect, DispatchInputs, HubObjects, MultiKueueDispatch, WorkerInputs,
-        queued_moves::Rebalancing,
+        DispatchEffect, DispatchInputs, HubObjects, MultiKueueDispatch, Rebalancing, WorkerInputs,
     },
     outbox::{Purpose, Subject, Ticket},
     queues::Queues,

@@ -57,7 +57,7 @@ use super::{
     job_selection::JobSelection,
     listing::{DISPATCH_KINDS, Listing, MANAGER_KINDS, listed_name, listed_names},
     manager_settings::ManagerSettings,
-    multikueue::{HubObjects, MultiKueueDispatch, queued_moves::Rebalancing},
+    multikueue::{HubObjects, MultiKueueDispatch, Rebalancing},
     namespaces_and_priorities::NamespacesAndPriorities,
     observed::Observed,
     outbox::{Destination, Purpose, Subject, Ticket},

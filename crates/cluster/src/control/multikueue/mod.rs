@@ -3,92 +3,33 @@
 //! Inputs: connections and watches of workers, Workload changes, and answers of workers. The state machine of one Workload
 //! over clusters is `dispatch::workload`; its steps become writes on workers, and [`DispatchEffect`]s for the machines of the hub.
 //!
-//! | file | concept |
+//! | module | concept |
 //! |---|---|
-//! | `worker_clusters`, `worker_changes` | all workers: connections and watches; which Workloads a change concerns |
-//! | `copy_answers` | answers to writes of copies |
-//! | `copy_reclaims` | reclaimable pods by the counts of a copy |
-//! | `worker`, `copies`, `job_copies`, `naming` | one worker: connection, clones and jobs, which job names which clone |
-//! | `refused_writes` | what the API server of a worker has refused, and for how long that counts |
 //! | `dispatch_config`, `dispatch_inputs`, `dispatch_effect` | configuration, what decides beside the copies, and what a step means for the hub |
-//! | `evaluation` | one evaluation of a Workload: asks its parts and takes the steps |
-//! | `evaluated_workload`, `observed_workload`, `copy_views` | what an evaluation reads: the Workload, the hub and the workers |
-//! | `race`, `nominations`, `admitted_work`, `placement`, `refused_clusters` | parts: which clusters may have a Workload, count it, or are left out |
-//! | `create_copies`, `job_statuses` | parts: writes of copies, and the status of the hub's jobs |
-//! | `held_members` | members of groups that get no copy |
-//! | `name_holders`, `name_wait` | copies for other Workloads under the name of a job that is to be created |
-//! | `preemption_gates`, `clone_gate` | preemption gates of clones: which a clone is created with, and their opening |
-//! | `waiting_copies` | why the workers of a race have not admitted a Workload, in its check |
-//! | `waiting_messages` | how often it says so |
-//! | `queued_moves` | work that waits for the queues of workers, and moves to a worker with room |
-//! | `set_siblings`, `slice_heirs` | the other replicas of a set, and other slices of an elastic job, which share its copy |
-//! | `state`, `sent_copies`, `lost_copies`, `race_state` | what is remembered of a Workload's dispatch |
-//! | `hub_jobs`, `view` | the input of the state machine: the hub's jobs and the copies |
-//! | `worker_writes`, `copy_sizes`, `push_sizes` | creates and deletes of copies; sizes that copies do not have yet |
-//! | `status_sync`, `open_jobs`, `adopted_result` | when a copy's status is written to the hub's job; Events about ends that are missing or adopted |
-//! | `incarnation`, `copy_stamp` | the hub's incarnation and term, and what a copy carries of them |
-//! | `grants`, `lease_state`, `exactly_once` | leases of workers, and what they mean for a Workload |
-//! | `orphan_cleanup`, `breaker`, `disputed_copies` | copies of unknown Workloads, when their deletion waits for a user, and what the check of a Workload says about that |
-//! | `unregistered` | Events about workers without a MultiKueueCluster |
-//! | `worker_reports`, `report_copies`, `label_keys` | capacity reports and the Leases of a worker as inputs: the age of reports, their copies on the hub, and the labels that workers report by |
+//! | `evaluation`, `state` | one evaluation of a Workload, which asks the parts below and takes the steps; what is remembered of its dispatch |
+//! | `workers`, `worker_changes` | all workers: connections, watches, clones and jobs; which Workloads a change concerns |
+//! | `view` | the input of the state machine: the Workload, the hub's jobs and the copies |
+//! | `race` | which clusters may have a Workload, count it, or are left out; moves of queued work, and why it waits |
+//! | `copies` | creates, changes and deletes of copies, their answers, and the names and gates that they wait for |
+//! | `statuses` | statuses and reclaimable pods that copies bring to the hub's jobs |
+//! | `leases` | leases of workers, and what they mean for a Workload |
+//! | `cleanup` | the hub's incarnation, copies of unknown Workloads, and when their deletion waits for a user |
+//! | `reports` | capacity reports and Leases of workers |
 
-mod admitted_work;
-mod adopted_result;
-mod breaker;
-mod clone_gate;
+mod cleanup;
 mod copies;
-mod copy_answers;
-mod copy_reclaims;
-mod copy_sizes;
-mod copy_stamp;
-mod copy_views;
-mod create_copies;
 mod dispatch_config;
 mod dispatch_effect;
 mod dispatch_inputs;
-mod disputed_copies;
-mod evaluated_workload;
 mod evaluation;
-mod exactly_once;
-mod grants;
-mod held_members;
-mod hub_jobs;
-mod incarnation;
-mod job_copies;
-mod job_statuses;
-mod label_keys;
-mod lease_state;
-mod lost_copies;
-mod name_holders;
-mod name_wait;
-mod naming;
-mod nominations;
-mod observed_workload;
-mod open_jobs;
-mod orphan_cleanup;
-mod placement;
-mod preemption_gates;
-mod push_sizes;
-pub(super) mod queued_moves;
+mod leases;
 mod race;
-mod race_state;
-mod refused_clusters;
-mod refused_writes;
-mod report_copies;
-mod sent_copies;
-mod set_siblings;
-mod slice_heirs;
+mod reports;
 mod state;
-mod status_sync;
-mod unregistered;
+mod statuses;
 mod view;
-mod waiting_copies;
-mod waiting_messages;
-mod worker;
 mod worker_changes;
-mod worker_clusters;
-mod worker_reports;
-mod worker_writes;
+mod workers;
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -104,24 +45,24 @@ use runtime::{
 };
 
 use self::{
-    admitted_work::AdmittedWork,
-    copy_answers::waiting_workload,
-    evaluated_workload::EvaluatedWorkload,
+    cleanup::{
+        incarnation::IncarnationRecord,
+        orphan_cleanup::{self, DepartedWorkloads, HubHistory, OrphanCleanup},
+    },
+    copies::{copy_answers::waiting_workload, worker_writes},
     evaluation::DispatchEvaluation,
-    exactly_once::LeasedDispatch,
-    grants::Grants,
-    incarnation::IncarnationRecord,
-    orphan_cleanup::{DepartedWorkloads, HubHistory, OrphanCleanup},
-    queued_moves::Rebalancing,
+    leases::{exactly_once::LeasedDispatch, grants::Grants, lease_state},
+    race::admitted_work::AdmittedWork,
     state::DispatchState,
-    worker::Worker,
-    worker_clusters::WorkerClusters,
+    view::{evaluated_workload::EvaluatedWorkload, set_siblings},
+    workers::{unregistered, worker::Worker, worker_clusters::WorkerClusters},
 };
 pub(crate) use self::{
     dispatch_config::DispatchConfig,
     dispatch_effect::DispatchEffect,
     dispatch_inputs::{DispatchInputs, HubObjects, WorkerInputs},
-    hub_jobs::multikueue_check,
+    race::queued_moves::Rebalancing,
+    view::hub_jobs::multikueue_check,
 };
 use super::{
     context::Context,

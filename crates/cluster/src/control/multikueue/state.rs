@@ -9,12 +9,13 @@ use engine::{Time, ids::ClusterId};
 use jiff::{SignedDuration, Timestamp};
 
 use super::{
-    lost_copies::LostCopies,
-    name_wait::{NEWER_COPY_GRACE, NameWait},
-    race_state::RaceState,
-    sent_copies::SentCopies,
-    status_sync::StatusSyncThrottle,
-    waiting_messages::WaitingMessages,
+    copies::{
+        lost_copies::LostCopies,
+        name_wait::{NEWER_COPY_GRACE, NameWait},
+        sent_copies::SentCopies,
+    },
+    race::{race_state::RaceState, waiting_messages::WaitingMessages},
+    statuses::status_sync::StatusSyncThrottle,
 };
 use crate::control::{
     outbox::after,

@@ -24,8 +24,8 @@ use runtime::watch::Key;
 use super::{
     MultiKueueDispatch,
     dispatch_inputs::WorkerInputs,
-    hub_jobs::{check_state, multikueue_check},
-    worker::Worker,
+    view::hub_jobs::{check_state, multikueue_check},
+    workers::worker::Worker,
 };
 use crate::control::{outbox::Writes, scheduling::Scheduler, workloads::TrackedWorkload};
 

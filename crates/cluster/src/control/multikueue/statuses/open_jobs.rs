@@ -1,0 +1,60 @@
+//! Events about jobs that show no end though their Workload has finished (docs/reference/multikueue.md §2.3).
+//!
+//! The end of a job is the status of its copy. If the copy was deleted on the worker before that status was copied, as by a TTL,
+//! or was never made, the end is not known and none is invented: the job keeps the status that it has, as under Kueue, and an
+//! Event about it says so. The same holds for a Job that shows how an earlier copy would have ended: the API server takes no
+//! other end.
+
+use ::jobs::JobObject;
+use crds::names::reasons::JOB_END_UNKNOWN;
+use runtime::events::{EventRecord, EventType};
+
+use crate::control::{
+    job_key::JobKey,
+    jobs::event,
+    multikueue::{
+        view::{evaluated_workload::EvaluatedWorkload, hub_jobs::shows_no_end},
+        workers::worker::Worker,
+    },
+    outbox::Outbox,
+};
+
+/// The copy was deleted or never made.
+const NO_COPY: &str = "no copy of the job is left";
+
+/// The copy has ended otherwise than the job will by what it shows.
+const OTHER_END: &str = "its copy has ended otherwise than an earlier one, whose end the job shows";
+
+/// Publishes an Event about each job that has no end and cannot get one from a copy on the recorded worker. `end` is reason and
+/// message of the clone.
+pub(crate) fn announce_open_jobs(
+    workload: EvaluatedWorkload<'_>,
+    worker: &Worker,
+    end: (&str, &str),
+    outbox: &mut Outbox,
+) {
+    // The step repeats until the end is written; the first time publishes the Event.
+    if workload.record().is_none_or(|record| record.transitions().finish().is_some()) {
+        return;
+    }
+    for (key, job) in workload.hub_jobs().into_iter().filter(|(_, job)| shows_no_end(job)) {
+        let why = match worker.jobs.get(key) {
+            None => NO_COPY,
+            Some(copy) if job.refuses_end_of(copy.object()) => OTHER_END,
+            Some(_) => continue,
+        };
+        outbox.publish(open_job_event((key, job), worker.name(), (end, why)));
+    }
+}
+
+fn open_job_event(
+    (key, job): (&JobKey, &JobObject),
+    cluster: &str,
+    ((reason, message), why): ((&str, &str), &str),
+) -> EventRecord {
+    tracing::warn!(job = %key, cluster, reason, why, "the end of the job is not known");
+    let note = format!(
+        "The workload has finished on worker cluster \"{cluster}\" ({reason}: {message}), where {why}; the status of the job stays as it is"
+    );
+    event(job, EventType::Warning, JOB_END_UNKNOWN, note)
+}
