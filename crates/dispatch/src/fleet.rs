@@ -413,9 +413,26 @@ impl Fleet {
     /// The clock that times come from was set by so many nanoseconds: exclusions and waiting times count as if it had run steadily.
     /// Run times begin where the API objects say so.
     pub fn clock_jumped(&mut self, by: i64) {
-        self.exclusions.clock_jumped(by);
-        self.pending.clock_jumped(by);
-        let next = &mut self.reservation_inputs.next_update_at;
+        let Self {
+            names: _,
+            clusters: _,
+            configs: _,
+            placements: _,
+            companions: _,
+            extensions: _,
+            exclusions,
+            pending,
+            run_times: _,
+            racing: _,
+            wants_leases: _,
+            changes: _,
+            serial: _,
+            reservations: _,
+            reservation_inputs,
+        } = self;
+        exclusions.clock_jumped(by);
+        pending.clock_jumped(by);
+        let next = &mut reservation_inputs.next_update_at;
         *next = next.map(|at| Time(at.0.saturating_add(by)));
     }
 

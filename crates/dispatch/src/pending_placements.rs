@@ -198,8 +198,10 @@ impl PendingPlacements {
 
     /// The clock that times come from was set by so many nanoseconds.
     pub(crate) fn clock_jumped(&mut self, by: i64) {
-        let evaluated = self.classes.values_mut().map(|class| &mut class.at);
-        let refused = self.first_refusals.values_mut().map(|refusal| &mut refusal.since);
+        let Self { last_key: _, classes, keys: _, placements: _, first_refusals, changes: _ } =
+            self;
+        let evaluated = classes.values_mut().map(|class| &mut class.at);
+        let refused = first_refusals.values_mut().map(|refusal| &mut refusal.since);
         evaluated.chain(refused).for_each(|at| *at = Time(at.0.saturating_add(by)));
     }
 

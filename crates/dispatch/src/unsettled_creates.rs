@@ -198,11 +198,12 @@ impl<K: Ord + Clone, W: Clone> UnsettledCreates<K, W> {
 
     /// The clock that times come from was set by so many nanoseconds.
     pub fn clock_jumped(&mut self, by: i64) {
-        let stored = self.creates.values_mut().filter_map(|create| match &mut create.state {
+        let Self { creates, due_at } = self;
+        let stored = creates.values_mut().filter_map(|create| match &mut create.state {
             CreateState::Stored { read_at, .. } => Some(read_at),
             CreateState::InFlight | CreateState::Doubtful | CreateState::Reading => None,
         });
-        for at in stored.chain([&mut self.due_at]) {
+        for at in stored.chain([due_at]) {
             *at = Time(at.0.saturating_add(by));
         }
     }

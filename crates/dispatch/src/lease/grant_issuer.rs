@@ -116,7 +116,16 @@ impl GrantIssuer {
 
     /// The clock that times come from was set by so many nanoseconds: attempts count as if it had run steadily.
     pub fn clock_jumped(&mut self, by: i64) {
-        for at in [&mut self.last_attempt, &mut self.longest_at] {
+        let Self {
+            term: _,
+            last_attempt,
+            longest: _,
+            longest_at,
+            attempted: _,
+            closed: _,
+            confirmed: _,
+        } = self;
+        for at in [last_attempt, longest_at] {
             *at = Time(at.0.saturating_add(by));
         }
     }

@@ -315,14 +315,12 @@ impl FleetRegistry {
         self.registered(name)?.owner_ref(&())
     }
 
-    /// Writes conditions that differ. `active` has the connection of a worker; `None` for one that was never tried. Removes the
-    /// confirmations of cleanups that are over.
+    /// Writes conditions that differ. `active` has the connection of a worker, with whether its cleanup is confirmed; `None` for one that
+    /// was never tried. `ends_confirmation` says of which workers the confirmation is removed.
     pub(crate) fn write_conditions(
         &mut self,
-        (active, ends_confirmation): (
-            impl Fn(&str, Timestamp, bool) -> Option<ActiveCondition>,
-            impl Fn(&str) -> bool,
-        ),
+        active: impl Fn(&str, Timestamp, bool) -> Option<ActiveCondition>,
+        ends_confirmation: impl Fn(&str) -> bool,
         ctx: &mut Context,
     ) {
         let Some(evaluated) = ctx.agenda.take_clusters() else {

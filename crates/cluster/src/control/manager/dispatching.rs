@@ -187,7 +187,7 @@ impl Dispatching {
         if let Some(multikueue) = &mut self.multikueue {
             let lost = self.registry.not_active_since(&key.name);
             let annotated = self.registry.is_cleanup_confirmed(&key.name);
-            multikueue.registration_changed(&key.name, (lost, annotated), ctx);
+            multikueue.registration_changed(&key.name, lost, annotated, ctx);
         }
         if changed {
             // Its labels decide about selectors and affinities, so a further cluster may have room for an inadmissible
@@ -434,7 +434,7 @@ impl Dispatching {
         };
         let active = |name: &str, now, annotated| multikueue.active_condition(name, now, annotated);
         let ends_confirmation = |name: &str| multikueue.ends_confirmation(name);
-        self.registry.write_conditions((active, ends_confirmation), &mut core.ctx);
+        self.registry.write_conditions(active, ends_confirmation, &mut core.ctx);
         core.ctx.measurements.extend(self.registry.measure_statuses(&self.fleet));
         multikueue.request_label_keys(queues.flavors(), &mut core.ctx);
     }

@@ -216,18 +216,29 @@ impl MultiKueueDispatch {
 
     /// The clock jumped: what lasts goes on.
     pub(crate) fn clock_jumped(&mut self, by: SignedDuration) {
-        self.workers.clock_jumped(by);
-        self.cleanup.clock_jumped(by);
-        self.grants.clock_jumped(by);
-        self.states.for_each_mut(|_, state| state.clock_jumped(by));
+        let Self {
+            config: _,
+            workers,
+            cleanup,
+            states,
+            incarnation: _,
+            grants,
+            departed: _,
+            announced: _,
+        } = self;
+        workers.clock_jumped(by);
+        cleanup.clock_jumped(by);
+        grants.clock_jumped(by);
+        states.for_each_mut(|_, state| state.clock_jumped(by));
     }
 
     /// A MultiKueueCluster was created, changed or deleted. `lost` says since when its condition shows that it is not reached: the
-    /// time of a loss survives a restart.
+    /// time of a loss survives a restart. `annotated`: it has a confirmation of a cleanup.
     pub(crate) fn registration_changed(
         &mut self,
         name: &str,
-        (lost, annotated): (Option<Timestamp>, bool),
+        lost: Option<Timestamp>,
+        annotated: bool,
         ctx: &mut Context,
     ) {
         if let Some(since) = lost {

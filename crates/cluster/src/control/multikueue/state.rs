@@ -140,21 +140,32 @@ impl DispatchState {
 
     /// The clock jumped.
     pub(super) fn clock_jumped(&mut self, by: SignedDuration) {
-        self.nominated_at = moved(self.nominated_at, by);
-        let times = [
-            &mut self.newer_copy_since,
-            &mut self.start_awaited_since,
-            &mut self.end_awaited_since,
-        ];
-        for at in times {
+        let Self {
+            start_awaited_since,
+            end_awaited_since,
+            names,
+            sent,
+            former: _,
+            highest_epoch: _,
+            newer_copy_since,
+            epoch_raised: _,
+            withdrawn: _,
+            race,
+            lost_copies,
+            throttle,
+            waiting,
+            nominated_at,
+        } = self;
+        *nominated_at = moved(*nominated_at, by);
+        for at in [newer_copy_since, start_awaited_since, end_awaited_since] {
             *at = at.map(|at| moved(at, by));
         }
-        self.names.clock_jumped(by);
-        self.race.clock_jumped(by);
-        self.lost_copies.clock_jumped(by);
-        self.sent.clock_jumped(by);
-        self.throttle.clock_jumped(by);
-        self.waiting.clock_jumped(by);
+        names.clock_jumped(by);
+        race.clock_jumped(by);
+        lost_copies.clock_jumped(by);
+        sent.clock_jumped(by);
+        throttle.clock_jumped(by);
+        waiting.clock_jumped(by);
     }
 }
 

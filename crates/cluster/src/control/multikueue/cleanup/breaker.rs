@@ -54,18 +54,18 @@ impl Breaker {
         !self.compared
     }
 
-    /// Takes a comparison after a list. A breaker that has tripped stays so until nothing unknown is left, however often the
-    /// worker reconnects.
-    pub(crate) fn compare(&mut self, (name, annotated): (&str, bool), sweep: &OrphanScan) {
+    /// Takes a comparison after a list. `annotated`: the MultiKueueCluster has a confirmation. A breaker that has tripped stays so until
+    /// nothing unknown is left, however often the worker reconnects.
+    pub(crate) fn compare(&mut self, cluster: &str, annotated: bool, sweep: &OrphanScan) {
         self.compared = true;
-        self.count((name, annotated), sweep, sweep.breaker_tripped);
+        self.count(cluster, annotated, sweep, sweep.breaker_tripped);
     }
 
     /// Takes the comparison of a garbage collection. All of its orphans were counted when they were first observed. Returns
     /// whether their number changed.
-    pub(crate) fn recount(&mut self, (name, annotated): (&str, bool), sweep: &OrphanScan) -> bool {
+    pub(crate) fn recount(&mut self, cluster: &str, annotated: bool, sweep: &OrphanScan) -> bool {
         let before = (self.tripped, self.n_unknown());
-        self.count((name, annotated), sweep, !sweep.disputed.is_empty());
+        self.count(cluster, annotated, sweep, !sweep.disputed.is_empty());
         before != (self.tripped, self.n_unknown())
     }
 
@@ -91,7 +91,7 @@ impl Breaker {
         self.found.orphans.len() + self.found.disputed.len()
     }
 
-    fn count(&mut self, (cluster, annotated): (&str, bool), sweep: &OrphanScan, trips: bool) {
+    fn count(&mut self, cluster: &str, annotated: bool, sweep: &OrphanScan, trips: bool) {
         self.found = sweep.clone();
         let n_unknown = self.n_unknown();
         if trips && !self.tripped {

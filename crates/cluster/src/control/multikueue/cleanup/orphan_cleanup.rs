@@ -54,7 +54,8 @@ impl OrphanCleanup {
 
     /// The clock jumped.
     pub(crate) fn clock_jumped(&mut self, by: SignedDuration) {
-        self.next_at = self.next_at.map(|at| moved(at, by));
+        let Self { interval: _, next_at } = self;
+        *next_at = next_at.map(|at| moved(at, by));
     }
 
     /// Every `gcInterval`: evaluates everything that a worker has and the hub does not know.
@@ -82,7 +83,7 @@ impl OrphanCleanup {
         for (name, worker) in workers.iter_mut().filter(|(_, worker)| worker.is_listed()) {
             let scan = sweep(worker, (hub, incarnation), None, ctx);
             let annotated = hub.objects.registry.is_cleanup_confirmed(name);
-            if worker.breaker.recount((name, annotated), &scan) {
+            if worker.breaker.recount(name, annotated, &scan) {
                 ctx.agenda.now(Reevaluation::Cluster(name.clone()));
             }
             measure(name, worker, hub.objects.registry, ctx);
@@ -107,7 +108,8 @@ pub(crate) fn compare(
     // (docs/reference/dispatch.md §9).
     let n_on_hub = worker.breaker.is_first().then_some(hub.objects.workloads.len());
     let sweep = sweep(worker, (hub, incarnation), n_on_hub, ctx);
-    worker.breaker.compare((name, hub.objects.registry.is_cleanup_confirmed(name)), &sweep);
+    let annotated = hub.objects.registry.is_cleanup_confirmed(name);
+    worker.breaker.compare(name, annotated, &sweep);
     measure(name, worker, hub.objects.registry, ctx);
     if sweep.hub_went_back {
         hub.incarnation.hub_went_back();

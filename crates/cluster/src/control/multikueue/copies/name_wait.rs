@@ -69,8 +69,9 @@ impl NameWait {
 
     /// The clock jumped.
     pub(crate) fn clock_jumped(&mut self, by: SignedDuration) {
-        self.since = self.since.map(|at| moved(at, by));
-        self.newer.iter_mut().for_each(|one| one.since = moved(one.since, by));
+        let Self { since, newer } = self;
+        *since = since.map(|at| moved(at, by));
+        newer.iter_mut().for_each(|one| one.since = moved(one.since, by));
     }
 }
 

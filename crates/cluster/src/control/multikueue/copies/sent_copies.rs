@@ -93,7 +93,8 @@ impl SentCopies {
 
     /// The clock jumped.
     pub(crate) fn clock_jumped(&mut self, by: SignedDuration) {
-        self.creates.values_mut().for_each(|one| one.last = moved(one.last, by));
+        let Self { any: _, creates, generations: _, changes: _, deleted_clones: _ } = self;
+        creates.values_mut().for_each(|one| one.last = moved(one.last, by));
     }
 }
 

@@ -45,6 +45,14 @@ pub(crate) struct LeaseSettings<'a> {
     pub(crate) term: u64,
 }
 
+/// What the leases of all workers are decided with.
+pub(crate) struct LeaseContext<'a> {
+    pub(crate) settings: LeaseSettings<'a>,
+    pub(crate) workloads: &'a Workloads,
+    pub(crate) registry: &'a mut FleetRegistry,
+    pub(crate) fleet: &'a mut Fleet,
+}
+
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Grants {
@@ -72,9 +80,9 @@ struct LeaseInputs<'a> {
     record: FenceRecord,
     confirmation: Option<u64>,
     policy: LeasePolicy,
-    /// `workerLostTimeout`, in nanoseconds.
+    /// `workerLostTimeout`, in nanoseconds, or what the policy says instead.
     lost_after: i64,
-    term: u64,
+    settings: LeaseSettings<'a>,
 }
 
 impl Grants {
@@ -119,7 +127,16 @@ impl Grants {
     pub(crate) fn clock_jumped(&mut self, by: SignedDuration) {
         let by = signed_nanos(by);
         self.workers.for_each_mut(|_, worker| {
-            if let Some((_, issuer)) = &mut worker.issuer {
+            // `state` follows from the rest at each decision.
+            let WorkerGrants {
+                issuer,
+                beat: _,
+                grant: _,
+                listed: _,
+                void_confirmation: _,
+                state: _,
+            } = worker;
+            if let Some((_, issuer)) = issuer {
                 issuer.clock_jumped(by);
             }
         });
@@ -136,17 +153,15 @@ impl Grants {
         answer_single(&mut worker.grant, purpose == Purpose::GrantCreate, answer);
     }
 
-    /// Decides about the leases of every worker that has them. Returns the workers of which they have changed.
+    /// Decides about the leases of every worker that has them. `lost_since` says since when a worker is not reached, where it is lost
+    /// after so many nanoseconds. Returns the workers of which they have changed.
     pub(crate) fn evaluate(
         &mut self,
-        (lost_since, registry, fleet): (
-            impl Fn(&str, i64) -> Option<Timestamp>,
-            &mut FleetRegistry,
-            &mut Fleet,
-        ),
-        (settings, workloads): (LeaseSettings<'_>, &Workloads),
+        inputs: LeaseContext<'_>,
+        lost_since: impl Fn(&str, i64) -> Option<Timestamp>,
         ctx: &mut Context,
     ) -> Vec<Box<str>> {
+        let LeaseContext { settings, workloads, registry, fleet } = inputs;
         let mut changed = Vec::new();
         for name in registry.leased_clusters(workloads, fleet) {
             // Without a registration there is no record either, and each registration interns its name.
@@ -162,11 +177,11 @@ impl Grants {
                 confirmation: registry.fence_confirmation(&name),
                 policy,
                 lost_after,
-                term: settings.term,
+                settings,
             };
             let worker = self.workers.entry(name.clone()).or_default();
             let before = worker.state;
-            worker.evaluate(&inputs, (settings, registry), ctx);
+            worker.evaluate(&inputs, registry, ctx);
             let state = worker.state;
             fleet.set_leases_open(id, state.lease.open);
             if state != before {
@@ -181,7 +196,7 @@ impl WorkerGrants {
     fn evaluate(
         &mut self,
         inputs: &LeaseInputs<'_>,
-        (settings, registry): (LeaseSettings<'_>, &mut FleetRegistry),
+        registry: &mut FleetRegistry,
         ctx: &mut Context,
     ) {
         let reached = inputs.lost_since.is_none();
@@ -214,10 +229,10 @@ impl WorkerGrants {
         }
         let now = engine_time(ctx.now);
         let (term, mut issuer) = match self.issuer.take() {
-            Some((term, issuer)) if term == inputs.term => (term, issuer),
-            _ => (inputs.term, GrantIssuer::new(inputs.term, now)),
+            Some((term, issuer)) if term == inputs.settings.term => (term, issuer),
+            _ => (inputs.settings.term, GrantIssuer::new(inputs.settings.term, now)),
         };
-        self.decide(&mut issuer, inputs, &leases, (settings, registry), ctx);
+        self.decide(&mut issuer, inputs, &leases, registry, ctx);
         let awaits_fence = leases.lost && inputs.record.term > 0 && !issuer.is_fenced(&leases, now);
         let is_timed = awaits_fence && inputs.policy.fencing == Fencing::Timed;
         self.state = LeaseState {
@@ -226,7 +241,7 @@ impl WorkerGrants {
                 fenced: issuer.is_fenced(&leases, now),
             },
             writes: issuer.writes(&leases),
-            stamp: LeaseStamp { session: inputs.record.session, term: inputs.term },
+            stamp: LeaseStamp { session: inputs.record.session, term: inputs.settings.term },
             awaits_fence,
             fenced_at: is_timed.then(|| issuer.fenced_at(&leases)),
         };
@@ -238,7 +253,7 @@ impl WorkerGrants {
         issuer: &mut GrantIssuer,
         inputs: &LeaseInputs<'_>,
         leases: &WorkerLeases<'_>,
-        (settings, registry): (LeaseSettings<'_>, &mut FleetRegistry),
+        registry: &mut FleetRegistry,
         ctx: &mut Context,
     ) {
         let name = inputs.name;
@@ -246,7 +261,7 @@ impl WorkerGrants {
             self.void_confirmation = true;
             registry.write_fence_record(name, inputs.record, ctx);
         }
-        let key = hub_lease(settings.namespace, settings.origin);
+        let key = hub_lease(inputs.settings.namespace, inputs.settings.origin);
         let target = Target::worker(name, Subject::Lease, &key);
         let intent = intent(target, self.grant.as_ref());
         let free = ctx.free_or_wait(&intent.target, &intent.base, &intent.waiter);

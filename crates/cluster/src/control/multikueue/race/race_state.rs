@@ -57,7 +57,8 @@ impl RaceState {
 
     /// The clock jumped.
     pub(crate) fn clock_jumped(&mut self, by: SignedDuration) {
-        self.moved.iter_mut().for_each(|one| one.at = moved(one.at, by));
+        let Self { is_unreported: _, awaits_clusters: _, queued: _, moved: last } = self;
+        last.iter_mut().for_each(|one| one.at = moved(one.at, by));
     }
 }
 

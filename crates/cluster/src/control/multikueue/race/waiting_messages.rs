@@ -38,6 +38,7 @@ impl WaitingMessages {
 
     /// The clock jumped.
     pub(crate) fn clock_jumped(&mut self, by: SignedDuration) {
-        self.until = self.until.map(|at| moved(at, by));
+        let Self { times: _, until } = self;
+        *until = until.map(|at| moved(at, by));
     }
 }

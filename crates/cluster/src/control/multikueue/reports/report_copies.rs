@@ -88,7 +88,8 @@ impl ReportCopy {
 
     /// The clock jumped.
     pub(crate) fn clock_jumped(&mut self, by: SignedDuration) {
-        for at in [&mut self.not_before, &mut self.written_at] {
+        let Self { written: _, owner: _, stale: _, not_before, written_at } = self;
+        for at in [not_before, written_at] {
             *at = at.map(|at| moved(at, by));
         }
     }

@@ -8,7 +8,10 @@ use crate::control::{
     context::Context,
     fleet::FleetRegistry,
     lease_objects::hub_lease,
-    multikueue::{MultiKueueDispatch, leases::grants::LeaseSettings},
+    multikueue::{
+        MultiKueueDispatch,
+        leases::grants::{LeaseContext, LeaseSettings},
+    },
     outbox::Ticket,
     timers::NamesToEvaluate,
     workloads::Workloads,
@@ -75,6 +78,7 @@ impl MultiKueueDispatch {
         };
         let now = ctx.now;
         let lost_since = |name: &str, lost_after: i64| workers.lost_since(name, lost_after, now);
-        grants.evaluate((lost_since, registry, fleet), (settings, workloads), ctx)
+        let inputs = LeaseContext { settings, workloads, registry, fleet };
+        grants.evaluate(inputs, lost_since, ctx)
     }
 }

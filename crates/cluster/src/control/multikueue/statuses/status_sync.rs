@@ -69,7 +69,8 @@ impl StatusSyncThrottle {
 
     /// The clock jumped.
     pub(crate) fn clock_jumped(&mut self, by: SignedDuration) {
-        for at in [&mut self.last, &mut self.news_since] {
+        let Self { last, news_since } = self;
+        for at in [last, news_since] {
             *at = at.map(|at| moved(at, by));
         }
     }

@@ -66,7 +66,8 @@ impl<K> Copies<K> {
 
     /// The clock jumped.
     pub(crate) fn clock_jumped(&mut self, by: SignedDuration) {
-        self.forbidden_since = self.forbidden_since.map(|at| moved(at, by));
+        let Self { objects: _, listed: _, complete: _, forbidden_since } = self;
+        *forbidden_since = forbidden_since.map(|at| moved(at, by));
     }
 
     pub(crate) fn remove(&mut self, key: &Key) {

@@ -52,7 +52,8 @@ impl JobCopies {
 
     /// The clock jumped.
     pub(crate) fn clock_jumped(&mut self, by: SignedDuration) {
-        self.by_kind.for_each_mut(|_, copies| copies.clock_jumped(by));
+        let Self { by_kind, cut: _ } = self;
+        by_kind.for_each_mut(|_, copies| copies.clock_jumped(by));
     }
 
     /// The connection ended: what was observed stays, and does not count as listed.

@@ -131,10 +131,11 @@ impl RefusedWrites {
 
     /// The clock jumped: what lasts goes on.
     pub(crate) fn clock_jumped(&mut self, by: SignedDuration) {
-        self.copies.for_each_mut(|_, one| one.until = moved(one.until, by));
-        self.priorities.clock_jumped(by);
-        self.sizes.clock_jumped(by);
-        self.openings.clock_jumped(by);
+        let Self { copies, priorities, sizes, openings } = self;
+        copies.for_each_mut(|_, one| one.until = moved(one.until, by));
+        priorities.clock_jumped(by);
+        sizes.clock_jumped(by);
+        openings.clock_jumped(by);
     }
 
     fn counted(&self, key: &Key, epoch: u64) -> Option<&CountedRefusal> {

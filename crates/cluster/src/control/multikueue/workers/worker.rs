@@ -141,14 +141,33 @@ impl Worker {
 
     /// The clock jumped: what lasts goes on.
     pub(crate) fn clock_jumped(&mut self, by: SignedDuration) {
-        self.refused.clock_jumped(by);
-        self.clones.clock_jumped(by);
-        self.jobs.clock_jumped(by);
-        self.report_copy.clock_jumped(by);
-        if let Some((_, seen)) = &mut self.heartbeat {
+        let Self {
+            id: _,
+            name: _,
+            connection: _,
+            connected_at,
+            lost,
+            was_reached: _,
+            clones,
+            jobs,
+            naming: _,
+            refused,
+            breaker: _,
+            capacity: _,
+            unread_report: _,
+            resource_names: _,
+            drops_entries: _,
+            heartbeat,
+            report_copy,
+        } = self;
+        refused.clock_jumped(by);
+        clones.clock_jumped(by);
+        jobs.clock_jumped(by);
+        report_copy.clock_jumped(by);
+        if let Some((_, seen)) = heartbeat {
             *seen = moved(*seen, by);
         }
-        for at in [&mut self.lost, &mut self.connected_at] {
+        for at in [lost, connected_at] {
             *at = at.map(|at| moved(at, by));
         }
     }

@@ -119,9 +119,10 @@ impl WorkerClusters {
 
     /// The clock jumped.
     pub(crate) fn clock_jumped(&mut self, by: SignedDuration) {
-        self.workers.values_mut().for_each(|worker| worker.clock_jumped(by));
-        self.losses.for_each_mut(|_, since| *since = moved(*since, by));
-        self.began = self.began.map(|at| moved(at, by));
+        let Self { workers, holders: _, kinds: _, origin: _, own_cluster: _, losses, began } = self;
+        workers.values_mut().for_each(|worker| worker.clock_jumped(by));
+        losses.for_each_mut(|_, since| *since = moved(*since, by));
+        *began = began.map(|at| moved(at, by));
     }
 
     /// A worker by its number in the fleet.
