@@ -49,7 +49,8 @@ impl Fleet {
     /// not be in the MultiKueueConfig any more.
     pub(crate) fn put_required_first(
         &mut self,
-        (class, config): (&PlacementClass, &PlacementConfig),
+        class: &PlacementClass,
+        config: &PlacementConfig,
         reasons: &mut Vec<(ClusterId, ClusterRefusal)>,
     ) {
         let holder = class.work.request.required_cluster();

@@ -101,8 +101,11 @@ impl Fleet {
     /// Requeue keys of Workloads that would get a cluster now, oldest first. A key is returned once per change.
     pub fn woken_keys(&mut self, now: Time) -> Vec<RequeueKey> {
         self.update_reservations(now);
-        let outdated: Vec<_> =
-            self.pending.iter().filter_map(|class| self.outdated_verdict(class, now)).collect();
+        let outdated: Vec<_> = self
+            .pending
+            .iter()
+            .filter_map(|(key, class)| self.outdated_verdict(key, class, now))
+            .collect();
         let mut woken = Vec::new();
         for OutdatedVerdict { key, class, first, to_evaluate, preempts, checked } in outdated {
             let config = self.config(&class.config);
@@ -110,8 +113,8 @@ impl Fleet {
             // other Workload of its class does.
             let gets = |fleet: &mut Self, id| {
                 fleet.evaluate(&class, first, &config.policy, id, now).is_ok()
-                    || fleet.races_without_current_reports((&class.config, &class.work), now)
-                    || fleet.waits_for(id, (&class.work, &config.policy), now)
+                    || fleet.races_without_current_reports(&class.config, &class.work, now)
+                    || fleet.waits_for(id, &class.work, &config.policy, now)
                     || preempts && fleet.may_preempt_on(&class, first, (id, checked), now)
             };
             if to_evaluate.into_iter().any(|id| gets(self, id)) {
@@ -170,7 +173,7 @@ impl Fleet {
                 }
             }
         }
-        self.put_required_first((class, &config), &mut reasons);
+        self.put_required_first(class, &config, &mut reasons);
         best.map(|(_, cluster)| cluster).ok_or(reasons)
     }
 
@@ -288,7 +291,8 @@ impl Fleet {
     /// Whether another program may nominate a cluster for a Workload.
     pub fn may_be_nominated(
         &self,
-        (config, request): (&str, Option<&WorkloadRequest>),
+        config: &str,
+        request: Option<&WorkloadRequest>,
         id: ClusterId,
     ) -> bool {
         let keeps_checkpoint =
@@ -338,7 +342,8 @@ impl Fleet {
     /// The clusters whose verdict may have changed since the class was last evaluated.
     fn outdated_verdict(
         &self,
-        (key, pending_class): (u64, &PendingClass),
+        key: u64,
+        pending_class: &PendingClass,
         now: Time,
     ) -> Option<OutdatedVerdict> {
         // A configuration that was removed names no cluster, so nothing can wake the class.

@@ -92,13 +92,13 @@ impl<'a> FleetPlacer<'a> {
     }
 
     fn races_without_current_reports(&self, dispatched: &DispatchedEntry) -> bool {
-        self.fleet.races_without_current_reports((&dispatched.config, &dispatched.work), self.now)
+        self.fleet.races_without_current_reports(&dispatched.config, &dispatched.work, self.now)
     }
 
     /// The clusters without reports. Their queues decide about an entry that has no room elsewhere.
     fn unreported_candidates(&self, dispatched: &DispatchedEntry) -> Vec<ClusterId> {
-        let asked = (dispatched.config.as_str(), &*dispatched.work);
-        let mut all = self.fleet.unreported_candidates(asked, self.now);
+        let DispatchedEntry { config, work, .. } = dispatched;
+        let mut all = self.fleet.unreported_candidates(config, work, self.now);
         if let Some(extends) = &dispatched.extends {
             all.retain(|id| *self.fleet.name(*id) == *extends.cluster);
         }

@@ -221,7 +221,7 @@ impl PackedNodes {
         };
         let suitable = self.suitable(pods, assigned);
         while remaining > 0 {
-            let Some(index) = self.best_fit(&need, (&suitable, tier), remaining) else {
+            let Some(index) = self.best_fit(&need, &suitable, tier, remaining) else {
                 break;
             };
             remaining -= self.fill_nodes(index, &need, remaining);
@@ -298,7 +298,8 @@ impl PackedNodes {
     fn best_fit(
         &self,
         need: &PodNeed,
-        (suitable, tier): (&[bool], NodeTier),
+        suitable: &[bool],
+        tier: NodeTier,
         remaining: i64,
     ) -> Option<usize> {
         let groups = self.groups.iter().enumerate().filter(|(_, group)| self.tier(group) == tier);

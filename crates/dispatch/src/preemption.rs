@@ -62,7 +62,7 @@ impl Fleet {
                 Err(refusal) => reasons.push((cluster, refusal)),
             }
         }
-        self.put_required_first((&class, &config), &mut reasons);
+        self.put_required_first(&class, &config, &mut reasons);
         Some(reasons)
     }
 

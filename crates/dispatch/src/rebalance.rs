@@ -155,7 +155,8 @@ impl Fleet {
     /// Whether a cluster may still be nominated for a Workload that was counted there.
     pub fn may_join(
         &self,
-        (config, request): (&str, &WorkloadRequest),
+        config: &str,
+        request: &WorkloadRequest,
         id: ClusterId,
         now: Time,
     ) -> bool {

@@ -81,7 +81,8 @@ impl Fleet {
     /// The race of a slice that extends another one: the cluster of that one, once it may be nominated.
     pub fn extension_race(
         &self,
-        (config, request): (&str, &WorkloadRequest),
+        config: &str,
+        request: &WorkloadRequest,
         cluster: ClusterId,
         now: Time,
     ) -> ClusterRace {

@@ -50,7 +50,8 @@ impl Fleet {
     /// a cluster, or with flavors that are bound to clusters, waits without quota while none of these can be nominated.
     pub fn races_without_current_reports(
         &self,
-        (name, work): (&str, &AssignedWorkload),
+        name: &str,
+        work: &AssignedWorkload,
         now: Time,
     ) -> bool {
         let (config, request) = (self.config(name), &*work.request);
@@ -72,19 +73,21 @@ impl Fleet {
     /// The clusters without reports that a Workload may wait for now.
     pub(crate) fn unreported_candidates(
         &self,
-        (config, work): (&str, &AssignedWorkload),
+        config: &str,
+        work: &AssignedWorkload,
         now: Time,
     ) -> Vec<ClusterId> {
         let config = self.config(config);
         let clusters = config.clusters.iter().copied();
-        clusters.filter(|id| self.waits_for(*id, (work, &config.policy), now)).collect()
+        clusters.filter(|id| self.waits_for(*id, work, &config.policy, now)).collect()
     }
 
     /// Whether a Workload without room elsewhere would wait for the queues of a cluster.
     pub(crate) fn waits_for(
         &self,
         id: ClusterId,
-        (work, policy): (&AssignedWorkload, &PlacementPolicy),
+        work: &AssignedWorkload,
+        policy: &PlacementPolicy,
         now: Time,
     ) -> bool {
         self.is_unreported(id)

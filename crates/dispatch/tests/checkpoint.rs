@@ -191,7 +191,7 @@ fn a_requirement_holds_in_every_race_and_a_preference_begins_the_first_round() {
     }
     for (request, may) in [(None, [true; 2]), (Some(requires("west")), [false, true])] {
         let request = request.as_ref().map(|work| &*work.request);
-        let found = [east, west].map(|id| clusters.fleet.may_be_nominated(("all", request), id));
+        let found = [east, west].map(|id| clusters.fleet.may_be_nominated("all", request, id));
         assert_eq!(found, may, "by another program");
     }
 }
@@ -201,7 +201,7 @@ fn a_workload_races_without_reports_only_while_the_required_cluster_may_be_nomin
     let mut clusters = Clusters::new();
     let (east, west) = (clusters.east, clusters.west);
     let races = |clusters: &Clusters, work: &AssignedWorkload| {
-        clusters.fleet.races_without_current_reports(("all", work), NOW)
+        clusters.fleet.races_without_current_reports("all", work, NOW)
     };
     assert!(!races(&clusters, &requires("west")), "the clusters report");
     for id in [east, west] {
@@ -244,7 +244,7 @@ fn queued_work_does_not_move_away_from_its_checkpoint() {
     assert_eq!(found(&prefers("west"), south), Ok(east), "it waits elsewhere anyway");
     assert_eq!(found(&requires("east"), south), Ok(east), "to its checkpoint");
     let request = requires("west");
-    assert!(!clusters.fleet.may_join(("all", &request.request), east, NOW));
+    assert!(!clusters.fleet.may_join("all", &request.request, east, NOW));
 }
 
 #[test]

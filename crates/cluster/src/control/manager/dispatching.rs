@@ -18,7 +18,8 @@ use crate::control::{
     input::WorkerInput,
     listing::Listing,
     multikueue::{
-        DispatchEffect, DispatchInputs, HubObjects, MultiKueueDispatch, Rebalancing, WorkerInputs,
+        DispatchEffect, DispatchInputs, HubObjects, JobsChange, MultiKueueDispatch, Rebalancing,
+        WorkerInputs,
     },
     outbox::{Purpose, Subject, Ticket},
     queues::Queues,
@@ -86,7 +87,8 @@ impl Dispatching {
             }
             WorkerInput::Job(kind, change) => {
                 let listed = change.is_list();
-                multikueue.jobs_changed(name, (&kind, change), inputs, ctx);
+                let change = JobsChange { kind: &kind, change };
+                multikueue.jobs_changed(name, change, inputs, ctx);
                 return listed;
             }
             WorkerInput::Lease(change) => multikueue.leases_changed(name, change, ctx),
@@ -449,8 +451,7 @@ impl Dispatching {
         }
         let (registry, fleet) = (&self.registry, &self.fleet);
         let (workloads, now) = (&core.workloads, core.ctx.now);
-        let presence =
-            |config: &str, worker: &str| multikueue.presence((config, worker), fleet, now);
+        let presence = |config: &str, worker: &str| multikueue.presence(config, worker, fleet, now);
         let mut working: BTreeMap<Box<str>, bool> = BTreeMap::new();
         let mut has_work = |worker: &str| {
             *working.entry(worker.into()).or_insert_with(|| records_work(workloads, worker))

@@ -1,7 +1,8 @@
 //! What decides about dispatch beside the copies, and what inputs of workers change beside them.
 
-use ::jobs::admitted_infos::FlavorsByName;
+use ::jobs::{JobObject, Kind, admitted_infos::FlavorsByName};
 use dispatch::Fleet;
+use runtime::watch::Change;
 
 use crate::control::{
     fleet::FleetRegistry, jobs::Jobs, scheduling::Scheduler, workloads::Workloads,
@@ -24,6 +25,12 @@ pub(crate) struct WorkerInputs<'a> {
     pub(crate) registry: &'a FleetRegistry,
     pub(crate) fleet: &'a mut Fleet,
     pub(crate) scheduler: &'a mut Scheduler,
+}
+
+/// A change of the jobs of a kind on a worker.
+pub(crate) struct JobsChange<'a> {
+    pub(crate) kind: &'a Kind,
+    pub(crate) change: Change<JobObject>,
 }
 
 /// The objects of the hub that copies are compared with.

@@ -34,7 +34,7 @@ use super::{
         adopted_result::adopted_event,
         copy_reclaims::reclaim,
         job_statuses::{clear_active_pods, sync_status},
-        open_jobs::announce_open_jobs,
+        open_jobs::{CloneEnd, announce_open_jobs},
     },
     view::{
         copy_views::CopyViews,
@@ -290,7 +290,7 @@ impl<'a> DispatchEvaluation<'a> {
             }
             DispatchStep::Finish { reason, message, without_end } => {
                 if let Some(worker) = without_end.and_then(|cluster| self.worker(cluster)) {
-                    let end = (&*reason, &*message);
+                    let end = CloneEnd { reason: &reason, message: &message };
                     announce_open_jobs(self.workload, worker, end, &mut self.ctx.outbox);
                 }
                 let (reason, message) = (reason.into(), message.into());
@@ -325,7 +325,7 @@ impl<'a> DispatchEvaluation<'a> {
             DispatchStep::PushPriority(cluster) => {
                 let (worker, record) = (self.worker(cluster)?, workload.record()?);
                 let sent =
-                    worker_writes::push_priority(worker, (workload.key, record.object()), self.ctx);
+                    worker_writes::push_priority(worker, workload.key, record.object(), self.ctx);
                 self.state.sent.change_sent((cluster, None), sent?);
             }
             DispatchStep::PushSize(cluster) => {

@@ -33,7 +33,7 @@ mod workers;
 
 use std::{collections::BTreeSet, time::Duration};
 
-use ::jobs::{JobObject, Kind, Kinds, admitted_infos::FlavorsByName};
+use ::jobs::{Kinds, admitted_infos::FlavorsByName};
 use crds::{v1alpha1::ClusterCapacity, v1beta2::Workload};
 use dispatch::Fleet;
 use engine::ids::WorkloadId;
@@ -60,7 +60,7 @@ use self::{
 pub(crate) use self::{
     dispatch_config::DispatchConfig,
     dispatch_effect::DispatchEffect,
-    dispatch_inputs::{DispatchInputs, HubObjects, WorkerInputs},
+    dispatch_inputs::{DispatchInputs, HubObjects, JobsChange, WorkerInputs},
     race::queued_moves::Rebalancing,
     view::hub_jobs::multikueue_check,
 };
@@ -151,7 +151,7 @@ impl MultiKueueDispatch {
     pub(crate) fn jobs_changed(
         &mut self,
         name: &str,
-        change: (&Kind, Change<JobObject>),
+        change: JobsChange<'_>,
         inputs: &mut WorkerInputs<'_>,
         ctx: &mut Context,
     ) {
@@ -172,7 +172,8 @@ impl MultiKueueDispatch {
     /// What is known of the connection to a worker of a MultiKueueConfig, for quotas that follow it.
     pub(crate) fn presence(
         &self,
-        (config, name): (&str, &str),
+        config: &str,
+        name: &str,
         fleet: &Fleet,
         now: Timestamp,
     ) -> WorkerPresence {

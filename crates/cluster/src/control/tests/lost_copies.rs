@@ -25,7 +25,7 @@ fn is_left_out(control: &ManagerControl) -> bool {
     let request = control.core.scheduler.request(id).expect("a request");
     let fleet = &control.dispatching.fleet;
     let east = fleet.find("east").expect("known");
-    !fleet.may_join(("all", request), east, engine::Time(0))
+    !fleet.may_join("all", request, east, engine::Time(0))
 }
 
 /// The recorded clone of each of these epochs is gone. Returns whether `east` is left out after each.

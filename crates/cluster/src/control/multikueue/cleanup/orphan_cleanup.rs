@@ -5,11 +5,8 @@
 
 use std::time::Duration;
 
-use dispatch::{
-    CopyHistory, HubIncarnation, HubWorkload, OrphanScan, PresentWorkload, find_orphans,
-};
+use dispatch::{HubIncarnation, HubWorkload, OrphanScan, PresentWorkload, find_orphans};
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use runtime::watch::Key;
 
 use super::incarnation::IncarnationRecord;
@@ -19,7 +16,6 @@ use crate::control::{
     key_map::KeyMap,
     measurement::{Measurement, WorkerMeasurement},
     multikueue::{
-        copies::copy_stamp::copy_stamp,
         dispatch_inputs::HubObjects,
         workers::{worker::Worker, worker_clusters::WorkerClusters},
     },
@@ -81,7 +77,7 @@ impl OrphanCleanup {
             return;
         };
         for (name, worker) in workers.iter_mut().filter(|(_, worker)| worker.is_listed()) {
-            let scan = sweep(worker, (hub, incarnation), None, ctx);
+            let scan = hub.sweep(worker, incarnation, None, ctx);
             let annotated = hub.objects.registry.is_cleanup_confirmed(name);
             if worker.breaker.recount(name, annotated, &scan) {
                 ctx.agenda.now(Reevaluation::Cluster(name.clone()));
@@ -107,7 +103,7 @@ pub(crate) fn compare(
     // Fewer Workloads than copies mean a restored backup only after a restart
     // (docs/reference/dispatch.md §9).
     let n_on_hub = worker.breaker.is_first().then_some(hub.objects.workloads.len());
-    let sweep = sweep(worker, (hub, incarnation), n_on_hub, ctx);
+    let sweep = hub.sweep(worker, incarnation, n_on_hub, ctx);
     let annotated = hub.objects.registry.is_cleanup_confirmed(name);
     worker.breaker.compare(name, annotated, &sweep);
     measure(name, worker, hub.objects.registry, ctx);
@@ -139,48 +135,32 @@ pub(crate) fn compare_all(
     compared.count() > 0
 }
 
-/// Whether copies of a deleted Workload must stay: the breaker of their worker has tripped for them and no user has confirmed.
-/// `departed` is the uid of the last Workload of the name.
-pub(crate) fn breaker_holds(
-    workers: &WorkerClusters,
-    key: &Key,
-    (incarnation, departed): (&HubIncarnation, Option<&str>),
-    registry: &FleetRegistry,
-    ctx: &Context,
-) -> bool {
-    let is_departed = |copy: &ObjectMeta| {
-        incarnation.history(&copy_stamp(copy), None, departed) == CopyHistory::Departed
-    };
-    let mut concerned = workers.concerned(key, ctx.outbox.writes());
-    concerned.any(|(name, worker)| {
-        worker.breaker.holds(key, || worker.metadata_of(key).all(is_departed))
-            && !worker.breaker.is_confirmed(registry.is_cleanup_confirmed(name))
-    })
-}
-
 /// The hub's Workload, as the stamp of a copy is compared with it.
 pub(crate) fn present_workload(record: &TrackedWorkload) -> Option<PresentWorkload<'_>> {
     let uid = record.object().metadata.uid.as_deref()?;
     Some(PresentWorkload { uid, version: record.version() })
 }
 
-/// Compares what a worker has with the hub. `n_on_hub` is given for the first comparison.
-fn sweep(
-    worker: &Worker,
-    (hub, incarnation): (&HubHistory<'_>, &HubIncarnation),
-    n_on_hub: Option<usize>,
-    ctx: &Context,
-) -> OrphanScan {
-    let on_hub = |name: &str| {
-        let key = parse_key(name);
-        let record = key.as_ref().and_then(|key| hub.objects.workloads.get(key));
-        HubWorkload {
-            epoch: record.map(|record| index::epoch(record.object())),
-            present: record.and_then(present_workload),
-            deleted_uid: key.and_then(|key| hub.departed.get(&key)).map(|uid| &**uid),
-        }
-    };
-    find_orphans(&worker.listed(ctx.outbox.writes()), on_hub, incarnation, n_on_hub)
+impl HubHistory<'_> {
+    /// Compares what a worker has with the hub. `n_on_hub` is given for the first comparison.
+    fn sweep(
+        &self,
+        worker: &Worker,
+        incarnation: &HubIncarnation,
+        n_on_hub: Option<usize>,
+        ctx: &Context,
+    ) -> OrphanScan {
+        let on_hub = |name: &str| {
+            let key = parse_key(name);
+            let record = key.as_ref().and_then(|key| self.objects.workloads.get(key));
+            HubWorkload {
+                epoch: record.map(|record| index::epoch(record.object())),
+                present: record.and_then(present_workload),
+                deleted_uid: key.and_then(|key| self.departed.get(&key)).map(|uid| &**uid),
+            }
+        };
+        find_orphans(&worker.listed(ctx.outbox.writes()), on_hub, incarnation, n_on_hub)
+    }
 }
 
 /// The key of `namespace/name`.

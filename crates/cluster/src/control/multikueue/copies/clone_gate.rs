@@ -15,7 +15,8 @@ use crate::control::{multikueue::workers::worker::Worker, time::engine_time};
 pub(crate) fn clone_gate(
     worker: &Worker,
     key: &Key,
-    (clone, now): (&Workload, Timestamp),
+    clone: &Workload,
+    now: Timestamp,
 ) -> CloneGate {
     let has = clone.spec.preemption_gates.iter().any(|gate| gate.name == MULTI_KUEUE);
     if !has || worker.refused.openings.has(key, &(), now) {

@@ -102,7 +102,7 @@ impl<'a> CopyAnswer<'a> {
                 self.priority_refused(workload, &message, ctx);
             }
             WriteOutcome::Refused { message, .. } if ticket.purpose == Purpose::ResizeCopy => {
-                self.size_refused(workload, &message, (inputs, ctx));
+                self.size_refused(workload, &message, inputs, ctx);
             }
             WriteOutcome::Refused { message, .. } if ticket.purpose == Purpose::OpenCloneGate => {
                 self.opening_refused(workload, &message, ctx);
@@ -112,8 +112,9 @@ impl<'a> CopyAnswer<'a> {
             }
             answer => {
                 let n_conflicts = ctx.outbox.writes().conflicts(&ticket.target);
-                if let Some(refusal) = create_refusal(ticket, answer, n_conflicts) {
-                    self.refuse(workload, refusal, ctx.now);
+                let refusal = create_refusal(ticket, answer, n_conflicts);
+                if let Some((message, scope)) = refusal {
+                    self.refuse(workload, message, scope, ctx.now);
                 }
             }
         }
@@ -241,7 +242,8 @@ impl<'a> CopyAnswer<'a> {
         &mut self,
         workload: &Key,
         message: &str,
-        (inputs, ctx): (&DispatchInputs<'_>, &mut Context),
+        inputs: &DispatchInputs<'_>,
+        ctx: &mut Context,
     ) {
         let (Some(record), Some(fields)) = (inputs.workloads.get(workload), self.sent_change())
         else {
@@ -256,7 +258,7 @@ impl<'a> CopyAnswer<'a> {
     fn size_kept(&mut self, workload: &Key, inputs: &DispatchInputs<'_>, ctx: &mut Context) {
         let wanted = self.wanted_size(workload, inputs, ctx.now);
         if wanted.is_some() && wanted.as_ref() == self.sent_change() {
-            self.size_refused(workload, KEPT, (inputs, ctx));
+            self.size_refused(workload, KEPT, inputs, ctx);
         }
     }
 
@@ -299,7 +301,7 @@ impl<'a> CopyAnswer<'a> {
         };
         let expected = record.filter(is_present).and_then(|hub| expected_spec(hub));
         if expected.is_some_and(|expected| !same_spec(clone, &expected)) {
-            self.refuse(workload, (CHANGED.to_owned(), RefusedScope::Shape), now);
+            self.refuse(workload, CHANGED.to_owned(), RefusedScope::Shape, now);
         }
     }
 
@@ -326,7 +328,7 @@ impl<'a> CopyAnswer<'a> {
     }
 
     /// Records a refusal. It counts for the epoch of the create; a later nomination may try the cluster again.
-    fn refuse(&mut self, workload: &Key, (message, scope): (String, RefusedScope), now: Timestamp) {
+    fn refuse(&mut self, workload: &Key, message: String, scope: RefusedScope, now: Timestamp) {
         // Sent for an earlier Workload of the name, it says nothing about this one.
         let Some(epoch) = self.sent.and_then(|sent| sent.sent_epoch(&self.object())) else {
             return;

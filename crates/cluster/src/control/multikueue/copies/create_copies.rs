@@ -1,6 +1,5 @@
 //! Creates of a Workload's copies on a worker, with what identifies them, and the end of those that the hub has no job for.
 
-use ::jobs::JobObject;
 use crds::v1beta2::Workload;
 
 use jiff::Timestamp;
@@ -8,11 +7,10 @@ use jiff::Timestamp;
 use super::{
     held_members::is_held,
     sent_copies::{CreatedObject, SentCopies},
-    worker_writes,
+    worker_writes::{self, CopySource},
 };
 use crate::control::{
     context::Context,
-    job_key::JobKey,
     multikueue::{
         view::{
             evaluated_workload::EvaluatedWorkload,
@@ -37,13 +35,14 @@ impl WorkerCopies<'_> {
     /// Creates the clone. `gated` is the Workload with its preemption gates there, `lease` session and term under ExactlyOnce.
     pub(crate) fn create_clone(&mut self, gated: &Workload, lease: Option<&str>) {
         let epoch = index::epoch(gated);
+        let EvaluatedWorkload { key, jobs, flavors, .. } = self.workload;
         let mark = self.workload.identity(epoch, lease);
-        let (clone, flavors) = ((self.workload.key, gated), self.workload.flavors);
+        let source = CopySource { key, workload: gated, mark, gates: jobs.gates() };
         let object = (self.worker.id, None);
         // Until an answer or a list settles it, a create counts as something that can run
         // (docs/reference/dispatch.md §6).
         if self.may_create(&object)
-            && worker_writes::create_clone(self.worker, clone, (flavors, mark), self.ctx)
+            && worker_writes::create_clone(self.worker, source, flavors, self.ctx)
         {
             self.sent.created(object, epoch, self.ctx.now);
             self.sent.clone_created(self.worker.id, gated.metadata.generation);
@@ -58,8 +57,10 @@ impl WorkerCopies<'_> {
         };
         let epoch = index::epoch(record.object());
         let mark = self.workload.identity(epoch, lease);
-        let jobs = self.workload.jobs;
-        for (key, job) in jobs.dispatched(self.workload.key, record.object()) {
+        let EvaluatedWorkload { key: workload, jobs, .. } = self.workload;
+        let source =
+            CopySource { key: workload, workload: record.object(), mark, gates: jobs.gates() };
+        for (key, job) in jobs.dispatched(workload, record.object()) {
             let object = (self.worker.id, Some(key.clone()));
             // A member that a user deletes does not start any more.
             let deleted = is_deleted_member(job, jobs.gates());
@@ -70,9 +71,7 @@ impl WorkerCopies<'_> {
             if is_held(job, record.object(), requests, jobs.gates()) {
                 continue;
             }
-            let workload = (self.workload.key, &**record.object());
-            let (job, mark) = ((key, &**job), (mark, jobs.gates()));
-            if worker_writes::create_job(self.worker, workload, job, mark, self.ctx) {
+            if worker_writes::create_job(self.worker, source, (key, job), self.ctx) {
                 self.sent.created(object, epoch, self.ctx.now);
             }
         }
@@ -84,15 +83,18 @@ impl WorkerCopies<'_> {
         let (key, hub) = (self.workload.key, self.workload.hub_jobs());
         let keys = hub.iter().map(|(key, _)| *key);
         let inherited = self.workload.heirs().inherited(key, keys, self.worker);
-        worker_writes::delete_jobs(self.worker, (key, &inherited), |_, _| true, self.ctx);
+        let jobs = self.worker.jobs_of(key).chain(inherited);
+        worker_writes::delete_jobs(self.worker, key, jobs, self.ctx);
     }
 
     /// Deletes copies of members that are deleted on the hub, or gone, while their group goes on.
     pub(crate) fn delete_members(&mut self) {
         let (hub, gates) = (self.workload.hub_jobs(), self.workload.jobs.gates());
+        let key = self.workload.key;
+        let copies = self.worker.jobs(key);
         let abandoned =
-            |key: &JobKey, copy: &JobObject| is_abandoned(copy, hub_job_of(key, &hub), gates);
-        worker_writes::delete_jobs(self.worker, (self.workload.key, &[]), abandoned, self.ctx);
+            copies.filter(|(job, copy)| is_abandoned(copy, hub_job_of(job, &hub), gates));
+        worker_writes::delete_jobs(self.worker, key, abandoned.map(|(job, _)| job), self.ctx);
     }
 
     /// Whether an object may be created now. What vanished after its create is created again after a pause.

@@ -5,7 +5,11 @@ use ::jobs::elastic_copies::is_of_elastic_job;
 use dispatch::Fleet;
 use engine::ids::ClusterId;
 
-use super::{copy_sizes::CopySizes, sent_copies::SentCopies, worker_writes};
+use super::{
+    copy_sizes::CopySizes,
+    sent_copies::SentCopies,
+    worker_writes::{self, CopySource},
+};
 use crate::control::{
     context::Context,
     elastic_slices::{extending, predecessor},
@@ -32,7 +36,8 @@ pub(crate) fn push_size(
     let sizes = CopySizes { worker, key, expected, heirs: evaluated.heirs(), gates, now: ctx.now };
     let jobs = evaluated.hub_jobs();
     let mark = evaluated.identity(index::epoch(workload), None);
-    for (job, fields) in worker_writes::push_size(sizes, (workload, mark), &jobs, ctx) {
+    let source = CopySource { key, workload, mark, gates };
+    for (job, fields) in worker_writes::push_size(sizes, source, &jobs, ctx) {
         sent.change_sent((worker.id, job), fields);
     }
 }

@@ -30,13 +30,24 @@ use crate::control::{
     timers::Reevaluation,
 };
 
+/// What copies of a Workload are made from.
+#[derive(Clone, Copy)]
+pub(crate) struct CopySource<'a> {
+    pub(crate) key: &'a Key,
+    pub(crate) workload: &'a Workload,
+    /// What identifies them.
+    pub(crate) mark: RemoteIdentity<'a>,
+    pub(crate) gates: JobGates,
+}
+
 /// Creates the clone of a Workload. Returns whether the create was sent.
 pub(crate) fn create_clone(
     worker: &Worker,
-    (key, workload): (&Key, &Workload),
-    (flavors, mark): (&FlavorsByName, RemoteIdentity<'_>),
+    source: CopySource<'_>,
+    flavors: &FlavorsByName,
     ctx: &mut Context,
 ) -> bool {
+    let CopySource { key, workload, mark, .. } = source;
     let clone = match remote_objects::remote_workload(workload, flavors, mark) {
         Ok(clone) => clone,
         Err(error) => {
@@ -44,23 +55,23 @@ pub(crate) fn create_clone(
             return false;
         }
     };
-    let write = (worker.target(Subject::Workload, key), Purpose::CloneCreate);
-    send(key, write, ctx, |purpose, _| Write::create(purpose, &clone))
+    let write = intent(key, worker.target(Subject::Workload, key), Purpose::CloneCreate);
+    send(write, ctx, |purpose, _| Write::create(purpose, &clone))
 }
 
 /// Creates the copy of a job, suspended; that of a set holds its pods by itself, since an agent has no webhooks for that, and Kueue takes
 /// the gate off as its own. Returns whether the create was sent.
 pub(crate) fn create_job(
     worker: &Worker,
-    (key, workload): (&Key, &Workload),
-    (job_key, job): (&JobKey, &JobObject),
-    (mark, gates): (RemoteIdentity<'_>, JobGates),
+    source: CopySource<'_>,
+    (job_key, job): HubJob<'_>,
     ctx: &mut Context,
 ) -> bool {
+    let CopySource { key, workload, mark, gates } = source;
     let mut copy = remote_objects::remote_job(job, workload, mark, gates);
     copy.hold_pods();
-    let write = (worker.job_target(job_key), Purpose::JobCreate);
-    send(key, write, ctx, |purpose, _| {
+    let write = intent(key, worker.job_target(job_key), Purpose::JobCreate);
+    send(write, ctx, |purpose, _| {
         Write::of(purpose, &resource(copy.kind())).create(copy.to_create())
     })
 }
@@ -78,31 +89,32 @@ pub(crate) fn priority_fields(spec: &WorkloadSpec) -> Value {
 /// Writes the priority of a Workload to its clone. Returns what was sent.
 pub(crate) fn push_priority(
     worker: &Worker,
-    (key, workload): (&Key, &Workload),
+    key: &Key,
+    workload: &Workload,
     ctx: &mut Context,
 ) -> Option<Value> {
     let clone = worker.clones.get(key)?;
     let spec = priority_fields(&workload.spec);
     let fields = json!({ "metadata": as_compared(&clone.object().metadata), "spec": spec });
-    let write = (worker.target(Subject::Workload, key), Purpose::Priority);
+    let write = intent(key, worker.target(Subject::Workload, key), Purpose::Priority);
     let encode = |purpose, key: &Key| Write::merge::<Workload>(purpose, key, None, &fields);
-    send(key, write, ctx, encode).then_some(spec)
+    send(write, ctx, encode).then_some(spec)
 }
 
 /// Writes the size of a Workload to its clone; if the clone has it, that of its jobs to their copies, which name the clone then. Returns
 /// what was sent, by job; `None` is the clone.
 pub(crate) fn push_size(
     sizes: CopySizes<'_>,
-    (workload, mark): (&Workload, RemoteIdentity<'_>),
+    source: CopySource<'_>,
     jobs: &[HubJob<'_>],
     ctx: &mut Context,
 ) -> Vec<(Option<JobKey>, Value)> {
-    let CopySizes { worker, key, gates, .. } = sizes;
+    let CopySizes { worker, key, .. } = sizes;
     if let (Some(clone), Some(spec)) = (worker.clones.get(key), sizes.of_clone()) {
         let fields = json!({ "metadata": as_compared(&clone.object().metadata), "spec": spec });
-        let write = (worker.target(Subject::Workload, key), Purpose::ResizeCopy);
+        let write = intent(key, worker.target(Subject::Workload, key), Purpose::ResizeCopy);
         let encode = |purpose, key: &Key| Write::merge::<Workload>(purpose, key, None, &fields);
-        let sent = send(key, write, ctx, encode);
+        let sent = send(write, ctx, encode);
         return sent.then_some((None, spec)).into_iter().collect();
     }
     let mut pushed = Vec::new();
@@ -113,13 +125,13 @@ pub(crate) fn push_size(
         };
         let mut metadata = as_compared(copy.metadata());
         if size.renames {
-            let named = remote_objects::named_slice(workload, mark, gates);
+            let named = remote_objects::named_slice(source.workload, source.mark, source.gates);
             metadata["labels"] = named["labels"].clone();
             metadata["annotations"] = named["annotations"].clone();
         }
         let fields = json!({ "metadata": metadata, "spec": size.spec });
-        let write = (worker.job_target(job_key), Purpose::ResizeCopy);
-        let sent = send(key, write, ctx, |purpose, key| {
+        let write = intent(key, worker.job_target(job_key), Purpose::ResizeCopy);
+        let sent = send(write, ctx, |purpose, key| {
             Write::of(purpose, &resource(&job_key.kind)).merge(key, None, &fields)
         });
         if sent {
@@ -142,8 +154,8 @@ pub(crate) fn write_gates(
     let fields = json!({
         "metadata": as_compared(&clone.object().metadata), "status": {"preemptionGates": gates},
     });
-    let write = (worker.target(Subject::Workload, key), Purpose::OpenCloneGate);
-    send(key, write, ctx, |purpose, key| {
+    let write = intent(key, worker.target(Subject::Workload, key), Purpose::OpenCloneGate);
+    send(write, ctx, |purpose, key| {
         Write::merge::<Workload>(purpose, key, Some("status"), &fields)
     });
 }
@@ -156,25 +168,24 @@ pub(crate) fn push_stamp(worker: &Worker, key: &Key, stamp: &str, ctx: &mut Cont
     let mut metadata = as_compared(&clone.object().metadata);
     metadata["annotations"] = json!({ LEASE_STAMP: stamp });
     let fields = json!({ "metadata": metadata });
-    let write = (worker.target(Subject::Workload, key), Purpose::Stamp);
-    send(key, write, ctx, |purpose, key| Write::merge::<Workload>(purpose, key, None, &fields))
+    let write = intent(key, worker.target(Subject::Workload, key), Purpose::Stamp);
+    send(write, ctx, |purpose, key| Write::merge::<Workload>(purpose, key, None, &fields))
 }
 
-/// Deletes jobs of a Workload. When they are gone, so are the pods of those that had not ended. `inherited` are those that name an earlier
-/// slice.
-pub(crate) fn delete_jobs(
+/// Deletes jobs of a Workload. When they are gone, so are the pods of those that had not ended.
+pub(crate) fn delete_jobs<'a>(
     worker: &Worker,
-    (key, inherited): (&Key, &[&JobKey]),
-    which: impl Fn(&JobKey, &JobObject) -> bool,
+    key: &Key,
+    jobs: impl Iterator<Item = &'a JobKey>,
     ctx: &mut Context,
 ) {
-    for job_key in worker.jobs_of(key).chain(inherited.iter().copied()) {
-        let copy = worker.jobs.get(job_key).filter(|copy| which(job_key, copy.object()));
+    for job_key in jobs {
+        let copy = worker.jobs.get(job_key);
         let Some((propagation, only)) = copy.and_then(deletion_of_job) else {
             continue;
         };
-        let write = (worker.job_target(job_key), Purpose::JobDelete);
-        send(key, write, ctx, |purpose, key| {
+        let write = intent(key, worker.job_target(job_key), Purpose::JobDelete);
+        send(write, ctx, |purpose, key| {
             let resource = resource(&job_key.kind);
             Write::of(purpose, &resource).delete(key, only, propagation)
         });
@@ -212,8 +223,8 @@ fn is_without_pods(job: &JobObject) -> bool {
 pub(crate) fn delete_clone(worker: &Worker, key: &Key, ctx: &mut Context) -> Option<String> {
     let only = worker.clones.get(key).and_then(deletable)?;
     let uid = only.uid.clone()?;
-    let write = (worker.target(Subject::Workload, key), Purpose::CloneDelete);
-    let sent = send(key, write, ctx, |purpose, key| {
+    let write = intent(key, worker.target(Subject::Workload, key), Purpose::CloneDelete);
+    let sent = send(write, ctx, |purpose, key| {
         // The jobs went before their clone, so nothing depends on it any more.
         Write::delete::<Workload>(purpose, key, only, DeletePropagation::Background)
     });
@@ -243,18 +254,22 @@ pub(crate) fn read_unsettled(workers: &WorkerClusters, origin: &str, ctx: &mut C
 
 /// Sends a write for a Workload, unless one of the same object is in flight or failed a moment ago. Returns whether it was sent.
 fn send(
-    workload: &Key,
-    (target, purpose): (Target, Purpose),
+    intent: Intent,
     ctx: &mut Context,
     encode: impl FnOnce(&'static str, &Key) -> Result<Write, WriteError>,
 ) -> bool {
-    let waiter = Reevaluation::Workload(workload.clone());
     // In flight, or in the backoff of a write that the worker did not accept.
-    if !ctx.free_or_wait(&target, &Stamp::default(), &waiter) {
+    if !ctx.free_or_wait(&intent.target, &intent.base, &intent.waiter) {
         return false;
     }
+    ctx.outbox.submit(intent, encode)
+}
+
+/// A write for a Workload.
+fn intent(workload: &Key, target: Target, purpose: Purpose) -> Intent {
+    let waiter = Reevaluation::Workload(workload.clone());
     // No base: a create has no object yet, and a deletion names the uid in its precondition.
-    ctx.outbox.submit(Intent { target, purpose, base: Stamp::default(), waiter }, encode)
+    Intent { target, purpose, base: Stamp::default(), waiter }
 }
 
 /// The precondition of a deletion; `None` if the object is being deleted already.

@@ -40,7 +40,7 @@ pub(crate) fn races_unreported(
     let config = scheduler.multikueue_config(&admission.cluster_queue);
     config.filter(|config| fleet.has_no_current_report(config)).is_some_and(|config| {
         let work = admitted_work(record, admission, scheduler, fleet);
-        work.is_some_and(|work| fleet.races_without_current_reports((config, &work), now))
+        work.is_some_and(|work| fleet.races_without_current_reports(config, &work, now))
     })
 }
 

@@ -129,7 +129,7 @@ impl WorkloadRace<'_> {
         let nominated = Nominated { clusters: &hub.nominations.clusters, at: hub.nominated_at };
         let (dispatcher, now) = (self.workload.config.dispatcher, engine_time(self.ctx.now));
         let mut race = match extended_cluster(self.workload, fleet) {
-            Some(cluster) => fleet.extension_race((config, request), cluster, now),
+            Some(cluster) => fleet.extension_race(config, request, cluster, now),
             None => fleet.race((config, request), dispatcher, nominated, now),
         };
         // Upstream's dispatchers know no bindings.
@@ -168,7 +168,7 @@ impl WorkloadRace<'_> {
         let now = engine_time(self.ctx.now);
         if config
             .zip(request)
-            .is_some_and(|(config, request)| fleet.may_join((config, request), to, now))
+            .is_some_and(|(config, request)| fleet.may_join(config, request, to, now))
         {
             race.clusters.push(to);
         } else {

@@ -39,7 +39,7 @@ fn drop_strange_nominations(view: EvaluationView<'_>, nominated: &mut Vec<Cluste
     let EvaluationView { workload, fleet } = view;
     let (config, request) = (workload.multikueue_config(), workload.request().map(|one| &**one));
     nominated.retain(|id| {
-        let may = config.is_some_and(|config| fleet.may_be_nominated((config, request), *id));
+        let may = config.is_some_and(|config| fleet.may_be_nominated(config, request, *id));
         if !may {
             let cluster = fleet.name(*id);
             // Every evaluation finds it again.

@@ -202,7 +202,7 @@ impl WorkloadRace<'_> {
             let fleet = &*self.fleet;
             let queues = hub.nominations.clusters.iter().filter(|one| **one != target);
             let queues: Vec<&str> = queues.map(|one| fleet.name(*one)).collect();
-            report_move(record.object(), (&queues, fleet.name(target)), self.ctx);
+            report_move(record.object(), &queues, fleet.name(target), self.ctx);
         }
         at
     }

@@ -5,15 +5,16 @@
 //! Event about it says so. The same holds for a Job that shows how an earlier copy would have ended: the API server takes no
 //! other end.
 
-use ::jobs::JobObject;
 use crds::names::reasons::JOB_END_UNKNOWN;
 use runtime::events::{EventRecord, EventType};
 
 use crate::control::{
-    job_key::JobKey,
     jobs::event,
     multikueue::{
-        view::{evaluated_workload::EvaluatedWorkload, hub_jobs::shows_no_end},
+        view::{
+            evaluated_workload::EvaluatedWorkload,
+            hub_jobs::{HubJob, shows_no_end},
+        },
         workers::worker::Worker,
     },
     outbox::Outbox,
@@ -25,12 +26,18 @@ const NO_COPY: &str = "no copy of the job is left";
 /// The copy has ended otherwise than the job will by what it shows.
 const OTHER_END: &str = "its copy has ended otherwise than an earlier one, whose end the job shows";
 
-/// Publishes an Event about each job that has no end and cannot get one from a copy on the recorded worker. `end` is reason and
-/// message of the clone.
+/// How the clone of a Workload has ended.
+#[derive(Clone, Copy)]
+pub(crate) struct CloneEnd<'a> {
+    pub(crate) reason: &'a str,
+    pub(crate) message: &'a str,
+}
+
+/// Publishes an Event about each job that has no end and cannot get one from a copy on the recorded worker.
 pub(crate) fn announce_open_jobs(
     workload: EvaluatedWorkload<'_>,
     worker: &Worker,
-    end: (&str, &str),
+    end: CloneEnd<'_>,
     outbox: &mut Outbox,
 ) {
     // The step repeats until the end is written; the first time publishes the Event.
@@ -43,14 +50,15 @@ pub(crate) fn announce_open_jobs(
             Some(copy) if job.refuses_end_of(copy.object()) => OTHER_END,
             Some(_) => continue,
         };
-        outbox.publish(open_job_event((key, job), worker.name(), (end, why)));
+        outbox.publish(open_job_event((key, job), worker.name(), end, why));
     }
 }
 
 fn open_job_event(
-    (key, job): (&JobKey, &JobObject),
+    (key, job): HubJob<'_>,
     cluster: &str,
-    ((reason, message), why): ((&str, &str), &str),
+    CloneEnd { reason, message }: CloneEnd<'_>,
+    why: &str,
 ) -> EventRecord {
     tracing::warn!(job = %key, cluster, reason, why, "the end of the job is not known");
     let note = format!(

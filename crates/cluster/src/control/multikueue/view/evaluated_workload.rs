@@ -3,8 +3,9 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use ::jobs::{admitted_infos::FlavorsByName, remote_objects::RemoteIdentity};
-use dispatch::{Fleet, HubIncarnation, WorkloadRequest};
+use dispatch::{CopyHistory, Fleet, HubIncarnation, WorkloadRequest};
 use engine::ids::{ClusterId, WorkloadId};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use runtime::watch::Key;
 
 use super::{
@@ -17,7 +18,8 @@ use crate::control::{
     fleet::FleetRegistry,
     jobs::Jobs,
     multikueue::{
-        cleanup::orphan_cleanup::{DepartedWorkloads, breaker_holds},
+        cleanup::orphan_cleanup::DepartedWorkloads,
+        copies::copy_stamp::copy_stamp,
         dispatch_config::DispatchConfig,
         workers::{worker::Worker, worker_clusters::WorkerClusters},
     },
@@ -113,10 +115,19 @@ impl<'a> EvaluatedWorkload<'a> {
         self.departed.get(key).map(|uid| &**uid)
     }
 
-    /// Whether copies of a Workload that the hub does not have must stay.
+    /// Whether copies of a Workload that the hub does not have must stay: the breaker of their worker has tripped for them and no user
+    /// has confirmed.
     pub(crate) fn breaker_holds(self, key: &Key, ctx: &Context) -> bool {
-        let history = (self.incarnation, self.departed_uid(key));
-        breaker_holds(self.workers, key, history, self.registry, ctx)
+        let departed = self.departed_uid(key);
+        let is_departed = |copy: &ObjectMeta| {
+            let history = self.incarnation.history(&copy_stamp(copy), None, departed);
+            history == CopyHistory::Departed
+        };
+        let mut concerned = self.workers.concerned(key, ctx.outbox.writes());
+        concerned.any(|(name, worker)| {
+            worker.breaker.holds(key, || worker.metadata_of(key).all(is_departed))
+                && !worker.breaker.is_confirmed(self.registry.is_cleanup_confirmed(name))
+        })
     }
 
     /// Every worker that is registered or known.

@@ -172,7 +172,7 @@ pub(crate) fn copy_view(
         }),
         missing_job: !missing.is_empty() || (jobs.is_empty() && uncopied.is_empty()),
         name_held: missing.iter().any(|job| worker.jobs.get(job).is_some()),
-        jobs: jobs.iter().map(|job| job_on(sizes, *job, inputs)).collect(),
+        jobs: jobs.iter().map(|(key, job)| job_on(sizes, key, job, inputs)).collect(),
     }
 }
 
@@ -183,12 +183,12 @@ fn clone_on(
     clone: &Workload,
     inputs: &CopyInputs<'_>,
 ) -> RemoteWorkload {
-    let CopyInputs { expected, now, .. } = *inputs;
+    let now = inputs.now;
     let counts_until = worker.report_counts_until().filter(|_| awaits_nodes(clone));
     RemoteWorkload {
         awaits_nodes_until: counts_until.map(engine_time),
-        stale_priority: has_stale_priority(worker, key, (clone, expected, now)),
-        gate: clone_gate(worker, key, (clone, now)),
+        stale_priority: has_stale_priority(worker, key, clone, inputs),
+        gate: clone_gate(worker, key, clone, now),
         ..clone_view(clone, inputs)
     }
 }
@@ -196,12 +196,13 @@ fn clone_on(
 /// The copy of a job on a worker.
 fn job_on(
     sizes: CopySizes<'_>,
-    (job_key, job): (&JobKey, &Arc<JobObject>),
+    job_key: &JobKey,
+    job: &JobObject,
     inputs: &CopyInputs<'_>,
 ) -> RemoteJob {
     let CopySizes { worker, key, .. } = sizes;
     let CopyInputs { epoch, hub_jobs, heirs, .. } = *inputs;
-    let shared = set_copies::is_shared(&**job) && (inputs.is_needed)(job_key, worker.name());
+    let shared = set_copies::is_shared(job) && (inputs.is_needed)(job_key, worker.name());
     let hub_job = hub_job_of(job_key, hub_jobs);
     let stale_size = hub_job.is_some_and(|hub| sizes.of_job(job_key, hub).is_some());
     let heir = heirs.heir(job_key, job, worker);
@@ -299,8 +300,10 @@ fn stamp_state(clone: &Workload, present: LeaseStamp) -> StampState {
 fn has_stale_priority(
     worker: &Worker,
     key: &Key,
-    (clone, expected, now): (&Workload, Option<&WorkloadSpec>, Timestamp),
+    clone: &Workload,
+    inputs: &CopyInputs<'_>,
 ) -> bool {
+    let CopyInputs { expected, now, .. } = *inputs;
     let priority = |spec: &WorkloadSpec| (spec.priority, spec.priority_class_ref.clone());
     let stale = expected.filter(|expected| priority(expected) != priority(&clone.spec));
     let fields = stale.map(priority_fields);

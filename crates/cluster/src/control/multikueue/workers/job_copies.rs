@@ -65,7 +65,8 @@ impl JobCopies {
     pub(crate) fn observe(
         &mut self,
         kind: &Kind,
-        (change, now): (Change<JobObject>, Timestamp),
+        change: Change<JobObject>,
+        now: Timestamp,
         mut observe_version: impl FnMut(&JobKey, Option<u64>) -> bool,
     ) -> BTreeSet<JobKey> {
         let change = change.map(|object| self.limited_job(kind, object));

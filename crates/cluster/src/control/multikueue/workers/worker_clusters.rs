@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use ::jobs::{JobObject, Kind, Kinds, admitted_infos::FlavorsByName};
+use ::jobs::{Kinds, admitted_infos::FlavorsByName};
 use crds::{
     names::reasons::{CLIENT_CONNECTION_FAILED, ORIGIN_SHARED},
     v1alpha1::ClusterCapacity,
@@ -27,7 +27,7 @@ use crate::control::{
     measurement::{Measurement, WorkerMeasurement},
     multikueue::{
         copies::{copy_answers::CopyAnswer, sent_copies::SentCopies},
-        dispatch_inputs::{DispatchInputs, WorkerInputs},
+        dispatch_inputs::{DispatchInputs, JobsChange, WorkerInputs},
         reports::label_keys::{self, OwnEntry},
         statuses::status_sync::too_large,
     },
@@ -252,7 +252,7 @@ impl WorkerClusters {
     pub(crate) fn jobs_changed(
         &mut self,
         name: &str,
-        (kind, change): (&Kind, Change<JobObject>),
+        JobsChange { kind, change }: JobsChange<'_>,
         inputs: &mut WorkerInputs<'_>,
         ctx: &mut Context,
     ) {
@@ -261,7 +261,7 @@ impl WorkerClusters {
         let outbox = &mut ctx.outbox;
         let target = |job: &JobKey| Target::worker(name, Subject::Job(job.kind.clone()), &job.key);
         let observe_version = |job: &JobKey, version| outbox.observe_version(&target(job), version);
-        let observed = worker.jobs.observe(kind, (change, ctx.now), observe_version);
+        let observed = worker.jobs.observe(kind, change, ctx.now, observe_version);
         let concerned: Vec<Key> =
             observed.into_iter().flat_map(|job| worker.job_observed(&job, jobs)).collect();
         for key in worker.jobs.take_cut(|key| jobs.get(key).is_some()) {

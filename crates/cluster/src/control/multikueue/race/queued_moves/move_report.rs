@@ -9,7 +9,7 @@ use crate::control::{
 };
 
 /// Reports that a Workload that waits for these queues was nominated for a cluster with room.
-pub(super) fn report_move(workload: &Workload, (queues, to): (&[&str], &str), ctx: &mut Context) {
+pub(super) fn report_move(workload: &Workload, queues: &[&str], to: &str, ctx: &mut Context) {
     let queues: Vec<String> = queues.iter().map(|name| format!("\"{name}\"")).collect();
     let note = format!(
         "Worker cluster \"{to}\" has room: nominated there while the workload waits for the queues of {}",
