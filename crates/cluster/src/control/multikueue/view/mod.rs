@@ -30,9 +30,7 @@ use crds::{
 };
 use dispatch::{
     CopyHistory, HubIncarnation, LeaseStamp, PresentWorkload,
-    workload::{
-        CloneGate, RemoteConnection, RemoteCopy, RemoteJob, RemoteLease, RemoteWorkload, StampState,
-    },
+    workload::{RemoteConnection, RemoteCopy, RemoteJob, RemoteLease, RemoteWorkload, StampState},
 };
 use engine::ids::ClusterId;
 use jiff::Timestamp;
@@ -162,58 +160,105 @@ pub(crate) fn copy_view(
             .refused
             .copy(key, inputs.nominated_epoch)
             .map(|refused| refused.message.as_str().into()),
-        clone: clone.map(|tracked| {
-            let stale_size = sizes.of_clone().is_some();
-            let stamp = stamp_state(tracked.object(), leases.stamp);
-            let uid = tracked.object().metadata.uid.as_deref();
-            let delete_sent = inputs.sent.is_clone_deleted(worker.id, uid);
-            let view = clone_on(worker, key, tracked.object(), inputs);
-            RemoteWorkload { stale_size, stamp, delete_sent, ..view }
-        }),
+        clone: clone.map(|tracked| clone_view(sizes, leases.stamp, tracked.object(), inputs)),
         missing_job: !missing.is_empty() || (jobs.is_empty() && uncopied.is_empty()),
         name_held: missing.iter().any(|job| worker.jobs.get(job).is_some()),
-        jobs: jobs.iter().map(|(key, job)| job_on(sizes, key, job, inputs)).collect(),
+        jobs: jobs.iter().map(|(key, job)| job_view(sizes, key, job, inputs)).collect(),
     }
 }
 
-/// The clone on a worker, apart from its size and its stamp.
-fn clone_on(
-    worker: &Worker,
-    key: &Key,
+/// The clone on a worker. `present` is the stamp that it would get now.
+fn clone_view(
+    sizes: CopySizes<'_>,
+    present: LeaseStamp,
     clone: &Workload,
     inputs: &CopyInputs<'_>,
 ) -> RemoteWorkload {
-    let now = inputs.now;
+    let CopySizes { worker, key, now, .. } = sizes;
+    let conditions = &clone.status.conditions;
+    let find =
+        |kind: &str| conditions.iter().find(|one| one.r#type == kind && one.status == "True");
+    let at = |one: &Condition| one.transitioned_at().map(engine_time);
     let counts_until = worker.report_counts_until().filter(|_| awaits_nodes(clone));
     RemoteWorkload {
+        epoch: remote_objects::epoch(&clone.metadata),
+        history: inputs.history(&clone.metadata),
+        same_uid: inputs.is_of_present(&clone.metadata),
+        deleting: clone.metadata.deletion_timestamp.is_some(),
+        delete_sent: inputs.sent.is_clone_deleted(worker.id, clone.metadata.uid.as_deref()),
+        admitted_at: find(ADMITTED).map(|one| at(one).unwrap_or_default()),
         awaits_nodes_until: counts_until.map(engine_time),
+        evicted: is_true(conditions, EVICTED),
+        refused: find(REFUSED).map(|one| one.message.as_str().into()),
+        finished: find(FINISHED)
+            .map(|one| (one.reason.as_str().into(), one.message.as_str().into())),
+        same_spec: inputs.expected.is_none_or(|expected| same_spec(clone, expected)),
+        same_pods: inputs.pod_sets.is_some_and(|sets| same_pods(&clone.spec.pod_sets, sets)),
         stale_priority: has_stale_priority(worker, key, clone, inputs),
+        stale_size: sizes.of_clone().is_some(),
+        stamp: stamp_state(clone, present),
         gate: clone_gate(worker, key, clone, now),
-        ..clone_view(clone, inputs)
     }
 }
 
+/// Where a copy of a job comes from.
+struct JobOrigin {
+    epoch: u64,
+    history: CopyHistory,
+    same_uid: bool,
+}
+
+/// Where the copy of a job comes from by what it carries.
+fn job_origin(job: &JobObject, hub_job: Option<&JobObject>, inputs: &CopyInputs<'_>) -> JobOrigin {
+    let same_uid = inputs.is_of_present(job.metadata());
+    // The copy of a set of replicas has no epoch: it starts nothing, and the clones that do have theirs.
+    let of_set = hub_job.filter(|hub| set_copies::is_shared(*hub));
+    let (epoch, history) = match of_set {
+        Some(set) if set_copies::is_copy_of(job, set) => (inputs.epoch, CopyHistory::Known),
+        // It belongs to an earlier set of the name.
+        Some(_) => (0, CopyHistory::Known),
+        None => (remote_objects::epoch(job.metadata()), inputs.history(job.metadata())),
+    };
+    JobOrigin { epoch, history, same_uid }
+}
+
 /// The copy of a job on a worker.
-fn job_on(
+fn job_view(
     sizes: CopySizes<'_>,
     job_key: &JobKey,
     job: &JobObject,
     inputs: &CopyInputs<'_>,
 ) -> RemoteJob {
-    let CopySizes { worker, key, .. } = sizes;
-    let CopyInputs { epoch, hub_jobs, heirs, .. } = *inputs;
-    let shared = set_copies::is_shared(job) && (inputs.is_needed)(job_key, worker.name());
-    let hub_job = hub_job_of(job_key, hub_jobs);
-    let stale_size = hub_job.is_some_and(|hub| sizes.of_job(job_key, hub).is_some());
+    let CopySizes { worker, key, gates, heirs, .. } = sizes;
+    let hub_job = hub_job_of(job_key, inputs.hub_jobs);
     let heir = heirs.heir(job_key, job, worker);
-    let handed_over = heir.is_some_and(|heir| heir != key);
-    let view = job_view(job, hub_job, inputs);
-    // Its stamps are those of the slice that it names.
-    let (epoch, history, same_uid) = match heir {
-        Some(heir) if heir == key => (epoch, CopyHistory::Known, true),
-        _ => (view.epoch, view.history, view.same_uid),
+    let JobOrigin { epoch, history, same_uid } = match heir {
+        // Its stamps are those of the slice that it names.
+        Some(heir) if heir == key => {
+            JobOrigin { epoch: inputs.epoch, history: CopyHistory::Known, same_uid: true }
+        }
+        _ => job_origin(job, hub_job, inputs),
     };
-    RemoteJob { shared, stale_size, handed_over, epoch, history, same_uid, ..view }
+    let abandoned = is_abandoned(job, hub_job, gates);
+    RemoteJob {
+        epoch,
+        history,
+        same_uid,
+        shared: set_copies::is_shared(job) && (inputs.is_needed)(job_key, worker.name()),
+        stale_size: hub_job.is_some_and(|hub| sizes.of_job(job_key, hub).is_some()),
+        handed_over: heir.is_some_and(|heir| heir != key),
+        deleting: job.metadata().deletion_timestamp.is_some(),
+        active: job.is_active(),
+        // A set has no switch.
+        suspended: job.spec_suspended() && job.set_size().is_none(),
+        // Of a job that another program runs only the clone says that it is over.
+        finished: job.finished().is_some() || job.is_skipped(),
+        succeeded: job.finished().is_some_and(|outcome| outcome.success),
+        // The status of a member that is gone is shown nowhere.
+        status_synced: hub_job.map_or(abandoned, |hub| hub.has_status_of(job)),
+        end_refused: hub_job.is_some_and(|hub| hub.refuses_end_of(job)),
+        abandoned,
+    }
 }
 
 /// The copies of the jobs of a Workload: those that name its clone, those that it has together with others, and those of an earlier
@@ -249,33 +294,6 @@ impl CopyInputs<'_> {
     fn is_of_present(&self, of: &ObjectMeta) -> bool {
         let uid = copy_stamp(of).workload_uid;
         uid.is_some() && uid.as_deref() == self.present.map(|one| one.uid)
-    }
-}
-
-fn clone_view(clone: &Workload, inputs: &CopyInputs<'_>) -> RemoteWorkload {
-    let conditions = &clone.status.conditions;
-    let find =
-        |kind: &str| conditions.iter().find(|one| one.r#type == kind && one.status == "True");
-    let admitted = find(ADMITTED);
-    let at = |one: &Condition| one.transitioned_at().map(engine_time);
-    RemoteWorkload {
-        epoch: remote_objects::epoch(&clone.metadata),
-        history: inputs.history(&clone.metadata),
-        same_uid: inputs.is_of_present(&clone.metadata),
-        deleting: clone.metadata.deletion_timestamp.is_some(),
-        delete_sent: false,
-        admitted_at: admitted.map(|one| at(one).unwrap_or_default()),
-        awaits_nodes_until: None,
-        evicted: is_true(conditions, EVICTED),
-        refused: find(REFUSED).map(|one| one.message.as_str().into()),
-        finished: find(FINISHED)
-            .map(|one| (one.reason.as_str().into(), one.message.as_str().into())),
-        same_spec: inputs.expected.is_none_or(|expected| same_spec(clone, expected)),
-        same_pods: inputs.pod_sets.is_some_and(|sets| same_pods(&clone.spec.pod_sets, sets)),
-        stale_priority: false,
-        stale_size: false,
-        stamp: StampState::default(),
-        gate: CloneGate::default(),
     }
 }
 
@@ -331,38 +349,6 @@ fn same_pods(clone: &[PodSet], hub: &[PodSet]) -> bool {
         clone.name == hub.name && same_template(&clone.template, &hub.template) && same_count
     };
     clone.len() == hub.len() && clone.iter().zip(hub).all(|(clone, hub)| same(clone, hub))
-}
-
-fn job_view(job: &JobObject, hub_job: Option<&JobObject>, inputs: &CopyInputs<'_>) -> RemoteJob {
-    // The copy of a set of replicas has no epoch: it starts nothing, and the clones that do have theirs.
-    let of_set = hub_job.filter(|hub| set_copies::is_shared(*hub));
-    let stamped = || (remote_objects::epoch(job.metadata()), inputs.history(job.metadata()));
-    let (epoch, history) = match of_set {
-        Some(set) if set_copies::is_copy_of(job, set) => (inputs.epoch, CopyHistory::Known),
-        // It belongs to an earlier set of the name.
-        Some(_) => (0, CopyHistory::Known),
-        None => stamped(),
-    };
-    let abandoned = is_abandoned(job, hub_job, inputs.gates);
-    RemoteJob {
-        epoch,
-        history,
-        same_uid: inputs.is_of_present(job.metadata()),
-        shared: false,
-        stale_size: false,
-        handed_over: false,
-        deleting: job.metadata().deletion_timestamp.is_some(),
-        active: job.is_active(),
-        // A set has no switch.
-        suspended: job.spec_suspended() && job.set_size().is_none(),
-        // Of a job that another program runs only the clone says that it is over.
-        finished: job.finished().is_some() || job.is_skipped(),
-        succeeded: job.finished().is_some_and(|outcome| outcome.success),
-        // The status of a member that is gone is shown nowhere.
-        status_synced: hub_job.map_or(abandoned, |hub| hub.has_status_of(job)),
-        end_refused: hub_job.is_some_and(|hub| hub.refuses_end_of(job)),
-        abandoned,
-    }
 }
 
 #[cfg(test)]

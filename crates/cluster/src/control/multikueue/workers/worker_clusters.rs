@@ -522,7 +522,7 @@ impl WorkerClusters {
         ctx.agenda.now(Reevaluation::Cluster(name.into()));
     }
 
-    /// A worker whose lists are complete may take work.
+    /// A worker with complete lists may take work.
     fn note_reached(
         &mut self,
         name: &str,
