@@ -2,7 +2,7 @@
 //!
 //! The failed node is removed from the assignment, and every remaining leaf must still exist. The moved pods go to
 //! the slice that is incomplete now, or else into the required domain of the remaining pods; if no pods remain or
-//! neither constraint applies, anywhere.
+//! neither constraint applies, anywhere. The last slice is complete with fewer pods if it had fewer.
 //! Source: docs/reference/kueue.md §4.11 (Kueue: `findReplacementAssignment`). Cost: one search per affected pod
 //! set.
 
@@ -155,22 +155,17 @@ fn topology_request(
     let Some(topology_request) = spec.topology.as_mut().filter(|_| !remaining.is_empty()) else {
         return (None, spec);
     };
-    let is_incomplete = |size: i64| missing % size != 0;
-    // The moved pods make up whole slices, so only a required level constrains them.
-    if topology_request.slices.first().is_none_or(|&(_, size)| !is_incomplete(size)) {
+    // The moved pods make up whole slices, so only a required level constrains them. They may include the last slice,
+    // which may be smaller.
+    let Some((layer, domain)) =
+        incomplete_slice_domain(tree, &topology_request.slices, remaining, missing)
+    else {
         return (required_domain(tree, topology_request, remaining), spec);
-    }
-    let innermost = topology_request.slices.iter().rfind(|&&(_, size)| is_incomplete(size));
-    let within = innermost.and_then(|(label, size)| {
-        incomplete_slice_domain(tree, tree.level_named(label)?, remaining, missing, *size)
-    });
-    if within.is_some() {
-        // Within an incomplete slice only the layers whose slices are complete still constrain the search.
-        let whole =
-            topology_request.slices.iter().rfind(|&&(_, size)| !is_incomplete(size)).cloned();
-        topology_request.slices = whole.into_iter().collect();
-    }
-    (within, spec)
+    };
+    // Within an incomplete slice only the layers whose slices are complete still constrain the search.
+    let complete = topology_request.slices.split_off(layer + 1).pop();
+    topology_request.slices = complete.into_iter().collect();
+    (Some(domain), spec)
 }
 
 fn required_domain(
@@ -186,20 +181,49 @@ fn required_domain(
     Some(tree.ancestor(leaf, tree.level_named(label)?))
 }
 
-/// The first domain whose slice the moved pods complete.
+/// The innermost layer of which a slice lost some of its pods, and the domain of that slice.
 fn incomplete_slice_domain(
+    tree: &DomainTree,
+    layers: &[(Box<str>, i64)],
+    remaining: &BTreeMap<DomainId, i64>,
+    missing: i64,
+) -> Option<(usize, DomainId)> {
+    for (layer, (label, size)) in layers.iter().enumerate().rev() {
+        if missing % size != 0 {
+            let retained = retained_pods(tree, tree.level_named(label)?, remaining);
+            if let Some(domain) = incomplete_domain(&retained, missing, *size) {
+                return Some((layer, domain));
+            }
+        }
+    }
+    None
+}
+
+/// Remaining pods per domain of a level.
+fn retained_pods(
     tree: &DomainTree,
     level: usize,
     remaining: &BTreeMap<DomainId, i64>,
-    missing: i64,
-    size: i64,
-) -> Option<DomainId> {
-    let mut retained: BTreeMap<DomainId, i64> = BTreeMap::new();
+) -> BTreeMap<DomainId, i64> {
+    let mut retained = BTreeMap::new();
     for (&leaf, &pods) in remaining {
         *retained.entry(tree.ancestor(leaf, level)).or_insert(0) += pods;
     }
-    let completes = |&(_, pods): &(DomainId, i64)| (pods + missing) % size == 0;
-    retained.into_iter().find(completes).map(|(domain, _)| domain)
+    retained
+}
+
+/// The first domain whose slice the moved pods complete: a whole one, or else the smaller last one.
+fn incomplete_domain(
+    retained: &BTreeMap<DomainId, i64>,
+    missing: i64,
+    size: i64,
+) -> Option<DomainId> {
+    let last_slice = (retained.values().sum::<i64>() + missing) % size;
+    let completed = |slice: i64| {
+        let mut incomplete = retained.iter().filter(|&(_, pods)| pods % size != 0);
+        incomplete.find(|&(_, pods)| (pods + missing) % size == slice)
+    };
+    completed(0).or_else(|| completed(last_slice)).map(|(&domain, _)| domain)
 }
 
 /// The remaining leaves together with those that the search found.

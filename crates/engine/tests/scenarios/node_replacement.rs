@@ -157,6 +157,103 @@ fn a_slice_that_cannot_be_completed_is_evicted() {
 }
 
 #[test]
+fn a_lost_smaller_last_slice_stays_in_the_required_domain() {
+    check(
+        "
+        topology blocks levels=block,rack,node
+        flavor tas topology=blocks
+        node h1 block=b1 rack=r1 gpu=4
+        node h2 block=b1 rack=r2 gpu=4
+        node h4 block=b2 rack=r4 gpu=4
+        cq team-a gpu/tas=9
+        wl one q=team-a pods=6 gpu=1 required=block slice=rack:4 t=1
+        cycle
+        node h2 block=b1 rack=r2 gpu=4 down
+        unhealthy one h2
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:6 at b1/r1/h1:4,b1/r2/h2:2
+            2  evict one team-a NodesFailed
+        "#]],
+    );
+}
+
+#[test]
+fn a_lost_smaller_last_slice_may_move_within_the_required_domain() {
+    check(
+        "
+        topology blocks levels=block,rack,node
+        flavor tas topology=blocks
+        node h1 block=b1 rack=r1 gpu=4
+        node h2 block=b1 rack=r2 gpu=4
+        node h4 block=b2 rack=r4 gpu=4
+        cq team-a gpu/tas=9
+        wl one q=team-a pods=6 gpu=1 required=block slice=rack:4 t=1
+        cycle
+        node h2 block=b1 rack=r2 gpu=4 down
+        node h3 block=b1 rack=r3 gpu=5
+        unhealthy one h2
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:6 at b1/r1/h1:4,b1/r2/h2:2
+            2  replace-node one team-a gpu=tas:6 at b1/r1/h1:4,b1/r3/h3:2
+        "#]],
+    );
+}
+
+#[test]
+fn a_smaller_last_slice_is_completed_in_its_domain() {
+    check(
+        "
+        topology racks levels=rack,node
+        flavor tas topology=racks
+        node h1 rack=r1 gpu=4
+        node h2 rack=r2 gpu=1
+        node h3 rack=r2 gpu=1
+        node h4 rack=r2 gpu=1
+        node h5 rack=r2 gpu=1
+        cq team-a gpu/tas=9
+        wl one q=team-a pods=6 gpu=1 slice=rack:4 t=1
+        cycle
+        node h2 rack=r2 gpu=1 down
+        node h6 rack=r3 gpu=4
+        unhealthy one h2
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:6 at r1/h1:4,r2/h2:1,r2/h3:1
+            2  replace-node one team-a gpu=tas:6 at r1/h1:4,r2/h3:1,r2/h4:1
+        "#]],
+    );
+}
+
+#[test]
+fn a_lost_smaller_inner_slice_stays_with_its_outer_slice() {
+    check(
+        "
+        topology halls levels=hall,rack,node
+        flavor tas topology=halls
+        node h1 hall=a rack=r1 gpu=2
+        node h2 hall=a rack=r2 gpu=2
+        node h3 hall=a rack=r3 gpu=3
+        cq team-a gpu/tas=9
+        wl one q=team-a pods=3 gpu=1 slice=hall:4 slice=rack:2 t=1
+        cycle
+        node h4 hall=b rack=r4 gpu=4
+        node h2 hall=a rack=r2 gpu=2 down
+        unhealthy one h2
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:3 at a/r1/h1:2,a/r2/h2:1
+            2  replace-node one team-a gpu=tas:3 at a/r1/h1:2,a/r3/h3:1
+        "#]],
+    );
+}
+
+#[test]
 fn a_lost_slice_may_move_to_another_domain() {
     check(
         "
