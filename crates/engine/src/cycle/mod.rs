@@ -32,6 +32,7 @@ use crate::cycle::entry::{CycleEntry, CycleOutcome};
 use crate::cycle::preparation::Preparation;
 use crate::ids::{QueueId, WorkloadId};
 use crate::placer::Placer;
+use crate::quota::journal::SimulationMark;
 use crate::state::State;
 use crate::time::Time;
 use crate::topology::node_failures::NodeFailure;
@@ -46,22 +47,22 @@ enum CycleStage {
     RequeueInadmissible(usize),
     Replace,
     TakeHeads,
-    /// `mark` is the journal position to rewind to.
+    /// `mark` is the usage before nomination, to rewind to.
     Nominate {
         from: usize,
-        mark: usize,
+        mark: SimulationMark,
     },
     ProcessingOrder {
         from: usize,
-        mark: usize,
+        mark: SimulationMark,
     },
     Process {
-        mark: usize,
+        mark: SimulationMark,
     },
     /// `left` is the number of entries whose topology usage is still assumed.
     Rewind {
         left: usize,
-        mark: usize,
+        mark: SimulationMark,
     },
     Commit(usize),
 }
@@ -121,12 +122,12 @@ impl Cycle {
             }
             CycleStage::Replace => self.replace(state, heads),
             CycleStage::TakeHeads => self.take_heads(state, heads),
-            CycleStage::Nominate { from, mark } => self.nominate(state, (from, mark), heads),
+            CycleStage::Nominate { from, mark } => self.nominate(state, from, mark, heads),
             CycleStage::ProcessingOrder { from, mark } => {
-                self.order_entries(state, (from, mark), heads)
+                self.order_entries(state, from, mark, heads)
             }
             CycleStage::Process { mark } => self.process(state, mark, placer, heads),
-            CycleStage::Rewind { left, mark } => self.rewind(state, (left, mark), heads),
+            CycleStage::Rewind { left, mark } => self.rewind(state, left, mark, heads),
             CycleStage::Commit(from) => self.commit(state, from, heads),
         };
         self.stage == CycleStage::NoCycle
@@ -153,11 +154,11 @@ impl Cycle {
                 self.commit(state, 0, usize::MAX);
             }
             CycleStage::Process { mark } => {
-                self.rewind(state, (self.used - self.replaced, mark), usize::MAX);
+                self.rewind(state, self.used - self.replaced, mark, usize::MAX);
                 self.commit(state, 0, usize::MAX);
             }
             CycleStage::Rewind { left, mark } => {
-                self.rewind(state, (left, mark), usize::MAX);
+                self.rewind(state, left, mark, usize::MAX);
                 self.commit(state, 0, usize::MAX);
             }
             CycleStage::Commit(from) => {
@@ -229,7 +230,8 @@ impl Cycle {
     fn nominate(
         &mut self,
         state: &mut State,
-        (from, mark): (usize, usize),
+        from: usize,
+        mark: SimulationMark,
         heads: usize,
     ) -> CycleStage {
         let all = self.heads.len();
@@ -249,7 +251,8 @@ impl Cycle {
     fn order_entries(
         &mut self,
         state: &mut State,
-        (from, mark): (usize, usize),
+        from: usize,
+        mark: SimulationMark,
         heads: usize,
     ) -> CycleStage {
         let entries = &self.entries[self.replaced..self.used];
@@ -287,7 +290,7 @@ impl Cycle {
     fn process(
         &mut self,
         state: &mut State,
-        mark: usize,
+        mark: SimulationMark,
         placer: &mut dyn Placer,
         heads: usize,
     ) -> CycleStage {
@@ -305,7 +308,8 @@ impl Cycle {
     fn rewind(
         &mut self,
         state: &mut State,
-        (left, mark): (usize, usize),
+        left: usize,
+        mark: SimulationMark,
         heads: usize,
     ) -> CycleStage {
         let entries = &self.entries[self.replaced..self.used];

@@ -4,6 +4,10 @@
 
 use crate::amount::Amount;
 
+/// The usage at the begin of a simulation: a position in the journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SimulationMark(usize);
+
 /// Former values of changed cells, newest last.
 #[derive(Debug, Default)]
 pub(crate) struct Journal {
@@ -13,9 +17,9 @@ pub(crate) struct Journal {
 
 impl Journal {
     /// Opens a simulation and returns the mark of the present state.
-    pub(crate) fn mark(&mut self) -> usize {
+    pub(crate) fn mark(&mut self) -> SimulationMark {
         self.open += 1;
-        self.entries.len()
+        SimulationMark(self.entries.len())
     }
 
     /// Closes the innermost simulation. Its changes must have been rewound, or stay until the enclosing one is
@@ -53,7 +57,12 @@ impl Journal {
         }
     }
 
-    pub(super) fn undo(&mut self, mark: usize) -> Option<(usize, Amount)> {
-        if self.entries.len() > mark { self.entries.pop() } else { None }
+    /// The mark to rewind to if no more than `changes` are undone.
+    pub(super) fn mark_before(&self, changes: usize, mark: SimulationMark) -> SimulationMark {
+        SimulationMark(self.entries.len().saturating_sub(changes).max(mark.0))
+    }
+
+    pub(super) fn undo(&mut self, mark: SimulationMark) -> Option<(usize, Amount)> {
+        if self.entries.len() > mark.0 { self.entries.pop() } else { None }
     }
 }

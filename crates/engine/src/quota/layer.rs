@@ -11,6 +11,7 @@ use crate::dense_table::DenseTable;
 use crate::ids::{CohortId, FlavorId, NodeId, QueueId, ResourceId, Slot};
 use crate::names::Names;
 use crate::quota::changes::{ConfigurationChanges, PendingChanges};
+use crate::quota::journal::SimulationMark;
 use crate::quota::tree::{QuotaTree, SlotQuota};
 use crate::spec::{ClusterQueueInfo, CohortInfo, FairSharingWeight, FlavorSpec, ResourceGroupSpec};
 
@@ -30,7 +31,7 @@ pub(crate) struct QuotaLayer {
 /// The small tables before a what-if, and the mark of the usage journal.
 #[derive(Debug)]
 struct QuotaCheckpoint {
-    mark: usize,
+    mark: SimulationMark,
     cohorts: DenseTable<CohortId, Option<NodeId>>,
     objects: DenseTable<CohortId, Option<Arc<CohortInfo>>>,
     flavors: DenseTable<FlavorId, Option<FlavorSpec>>,
@@ -252,25 +253,25 @@ impl QuotaLayer {
 
     /// Begins a simulation and returns the mark to rewind usage to. Simulations nest.
     #[inline]
-    pub(crate) fn begin_simulation(&mut self) -> usize {
+    pub(crate) fn begin_simulation(&mut self) -> SimulationMark {
         self.tree.begin_simulation()
     }
 
     /// Rewinds usage to `mark` and ends the simulation.
     #[inline]
-    pub(crate) fn end_simulation(&mut self, mark: usize) {
+    pub(crate) fn end_simulation(&mut self, mark: SimulationMark) {
         self.tree.rewind(mark);
         self.tree.close_simulation();
     }
 
     /// Ends a simulation after its changes were undone one by one, see [`QuotaTree::settle`].
-    pub(crate) fn settle_simulation(&mut self, mark: usize) {
+    pub(crate) fn settle_simulation(&mut self, mark: SimulationMark) {
         self.tree.settle(mark);
     }
 
     /// Rewinds usage towards `mark` by about the changes of `heads` heads. Returns true when `mark` is reached; the
     /// simulation stays open.
-    pub(crate) fn rewind_some(&mut self, mark: usize, heads: usize) -> bool {
+    pub(crate) fn rewind_some(&mut self, mark: SimulationMark, heads: usize) -> bool {
         self.tree.rewind_some(mark, heads)
     }
 

@@ -8,7 +8,7 @@ pub(crate) mod cell;
 pub(crate) mod changes;
 mod declared;
 pub(crate) mod dominant_share;
-mod journal;
+pub(crate) mod journal;
 pub(crate) mod layer;
 mod node;
 pub(crate) mod subtree_usage;

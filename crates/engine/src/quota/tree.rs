@@ -14,7 +14,7 @@ use crate::ids::{FlavorId, NodeId, QueueId, ResourceId, Slot};
 use crate::quota::available::potential;
 use crate::quota::cell::QuotaCell;
 use crate::quota::declared::DeclaredQuotas;
-use crate::quota::journal::Journal;
+use crate::quota::journal::{Journal, SimulationMark};
 use crate::quota::node::QuotaNode;
 use crate::spec::FairSharingWeight;
 
@@ -66,13 +66,13 @@ pub(super) struct SlotQuota {
 
 impl QuotaTree {
     /// Begins a what-if. Returns the mark for [`QuotaTree::undo_what_if`].
-    pub(super) fn begin_what_if(&mut self) -> usize {
+    pub(super) fn begin_what_if(&mut self) -> SimulationMark {
         self.structure_undo = StructureUndo::On;
         self.journal.mark()
     }
 
     /// Ends the what-if: restores structure and usage.
-    pub(super) fn undo_what_if(&mut self, mark: usize) {
+    pub(super) fn undo_what_if(&mut self, mark: SimulationMark) {
         if let StructureUndo::Saved(saved) = std::mem::take(&mut self.structure_undo) {
             let (tree, noted) = *saved;
             let journal = std::mem::take(&mut self.journal);
@@ -469,7 +469,7 @@ impl QuotaTree {
     }
 
     /// Opens a simulation and returns the mark of the present usage.
-    pub(super) fn begin_simulation(&mut self) -> usize {
+    pub(super) fn begin_simulation(&mut self) -> SimulationMark {
         self.journal.mark()
     }
 
@@ -485,7 +485,7 @@ impl QuotaTree {
 
     /// Closes a simulation whose changes were undone one by one. If a sum cannot be counted, the undo is not exact,
     /// and the difference stays until the enclosing simulation is rewound: a search changes usage upstream, too.
-    pub(super) fn settle(&mut self, mark: usize) {
+    pub(super) fn settle(&mut self, mark: SimulationMark) {
         if self.is_countable() || self.journal.is_outermost() {
             self.rewind(mark);
         }
@@ -494,17 +494,16 @@ impl QuotaTree {
 
     /// Rewinds usage to the state at `mark`.
     #[inline]
-    pub(super) fn rewind(&mut self, mark: usize) {
+    pub(super) fn rewind(&mut self, mark: SimulationMark) {
         while let Some((index, usage)) = self.journal.undo(mark) {
             self.cells[index].usage = usage;
         }
     }
 
     /// Rewinds usage towards `mark` by about the changes of `heads` heads. Returns true when `mark` is reached.
-    pub(super) fn rewind_some(&mut self, mark: usize, heads: usize) -> bool {
-        let present = self.journal.len();
+    pub(super) fn rewind_some(&mut self, mark: SimulationMark, heads: usize) -> bool {
         // In parts, so that the rewind of a large cycle does not pause the caller.
-        let target = present.saturating_sub(heads.saturating_mul(CHANGES_PER_HEAD)).max(mark);
+        let target = self.journal.mark_before(heads.saturating_mul(CHANGES_PER_HEAD), mark);
         self.rewind(target);
         target == mark
     }
