@@ -73,7 +73,8 @@ impl State {
 
     /// Begins a what-if.
     pub(crate) fn begin_what_if(&mut self) {
-        // The pattern names every layer. Names stay interned, and settings and buffers do not change decisions.
+        // The pattern names every layer, so that a new one cannot be left out. Names stay interned, and settings and
+        // buffers do not change decisions.
         let Self { names: _, settings: _, quota, workloads, topology, queues, scratch: _ } = self;
         quota.begin_what_if();
         workloads.begin_what_if();
@@ -83,9 +84,10 @@ impl State {
 
     /// Ends the what-if: restores all layers.
     pub(crate) fn undo_what_if(&mut self) {
-        self.quota.undo_what_if();
-        self.workloads.undo_what_if();
-        self.topology.undo_what_if();
-        self.queues.undo_what_if();
+        let Self { names: _, settings: _, quota, workloads, topology, queues, scratch: _ } = self;
+        quota.undo_what_if();
+        workloads.undo_what_if();
+        topology.undo_what_if();
+        queues.undo_what_if();
     }
 }

@@ -451,12 +451,22 @@ impl QueueLayer {
 
     /// Ends the what-if.
     pub(crate) fn undo_what_if(&mut self) {
-        if let Some(before) = self.before.take() {
+        if let Some(QueueCheckpoint {
+            local_queues,
+            namespaces,
+            checks,
+            heads,
+            requeue_requests,
+            ledger,
+            cycle,
+            predicted,
+        }) = self.before.take()
+        {
             self.cluster_queues.undo();
-            (self.local_queues, self.namespaces) = (before.local_queues, before.namespaces);
-            (self.checks, self.heads) = (before.checks, before.heads);
-            (self.requeue_requests, self.ledger) = (before.requeue_requests, before.ledger);
-            (self.cycle, self.predicted) = (before.cycle, before.predicted);
+            (self.local_queues, self.namespaces) = (local_queues, namespaces);
+            (self.checks, self.heads) = (checks, heads);
+            (self.requeue_requests, self.ledger) = (requeue_requests, ledger);
+            (self.cycle, self.predicted) = (cycle, predicted);
         }
     }
 }

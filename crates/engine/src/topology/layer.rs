@@ -197,9 +197,9 @@ impl TopologyLayer {
 
     /// Ends the what-if.
     pub(crate) fn undo_what_if(&mut self) {
-        if let Some(before) = self.before.take() {
-            self.topologies = before.topologies.unwrap_or_default();
-            self.node_failures = before.node_failures;
+        if let Some(TopologyCheckpoint { topologies, node_failures }) = self.before.take() {
+            self.topologies = topologies.unwrap_or_default();
+            self.node_failures = node_failures;
         }
     }
 }

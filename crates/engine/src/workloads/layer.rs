@@ -359,12 +359,14 @@ impl WorkloadLayer {
 
     /// Ends the what-if.
     pub(crate) fn undo_what_if(&mut self) {
-        if let Some(before) = self.before.take() {
+        if let Some(WorkloadCheckpoint { slices, variant_groups, second_passes }) =
+            self.before.take()
+        {
             self.table.undo();
             self.classes.undo();
-            self.slices = before.slices;
-            self.variant_groups = before.variant_groups;
-            self.second_passes = before.second_passes;
+            self.slices = slices;
+            self.variant_groups = variant_groups;
+            self.second_passes = second_passes;
         }
     }
 }
