@@ -15,15 +15,17 @@ use crate::settings::EngineSettings;
 use crate::spec::PodSetSpec;
 use crate::topology::balanced_placement::{BalanceBuffers, apply_balanced_placement};
 use crate::topology::domain_selection::{
-    DomainShare, NotEnoughDomains, PodsToAssign, SelectionBuffers, select_domains,
+    DomainSelection, DomainShare, NotEnoughDomains, SelectionBuffers,
 };
 use crate::topology::domain_tree::DomainTree;
 use crate::topology::exclusion_stats::ExclusionStats;
 use crate::topology::fill_in_counts::{CountsByDomain, fill_in_counts};
 use crate::topology::leaf_counts::CountRequest;
+use crate::topology::needed_capacity::PodsToAssign;
 use crate::topology::node_counts::{charge, take_nodes};
 use crate::topology::normalized_request::NormalizedRequest;
 use crate::topology::resource_table::ResourceTable;
+use crate::topology::sorted_domains::FillOrder;
 use crate::topology::topologies::Topologies;
 use crate::topology::{PlacementFailure, affinity_score, slice_layers};
 
@@ -204,25 +206,33 @@ impl<'a> AssignmentSearch<'a> {
         if settings.tas_respect_node_affinity_preferred {
             affinity_score::score(topologies, tree, &count_request, counts);
         }
-        let load = PodsToAssign {
-            pods: self.workers.pods,
-            leaders: i64::from(self.leader.is_some()),
-            // LeastFreeCapacity is for unconstrained requests only (§4.11, gate TASProfileMixed).
-            least_free: settings.tas_profile_mixed && request.unconstrained,
-        };
+        let to_assign =
+            PodsToAssign { pods: self.workers.pods, leaders: i64::from(self.leader.is_some()) };
+        let selection =
+            DomainSelection { tree, counts, request: &request, order: self.fill_order(&request) };
         // Balanced placement is for preferred topologies (§4.11).
         let may_balance =
             settings.tas_balanced_placement && !request.required && !request.unconstrained;
         let balanced = may_balance
-            .then(|| apply_balanced_placement(tree, counts, &request, load, balance, buffers))
+            .then(|| apply_balanced_placement(selection, to_assign, balance, buffers))
             .flatten();
         // Where the pods cannot be balanced, best fit applies.
         if balanced.is_none() {
-            select_domains(tree, counts, &request, load, buffers)
+            selection
+                .select(to_assign, buffers)
                 .map_err(|shortage| self.failure(&request, counts, exclusions, shortage))?;
         }
         self.record(&buffers.shares, assigned);
         Ok(())
+    }
+
+    /// LeastFreeCapacity is for unconstrained requests only (§4.11, gate TASProfileMixed).
+    fn fill_order(&self, request: &NormalizedRequest) -> FillOrder {
+        if self.tables.settings.tas_profile_mixed && request.unconstrained {
+            FillOrder::LeastFreeCapacity
+        } else {
+            FillOrder::BestFit
+        }
     }
 
     /// Records the pods and the leader of each domain's share.

@@ -14,15 +14,14 @@
 //! [`domain_set_selector`](super::domain_set_selector).
 
 use crate::ids::DomainId;
-use crate::topology::domain_selection::{
-    DomainShare, PodsToAssign, SelectionBuffers, assign_to_leaves,
-};
+use crate::topology::domain_selection::{DomainSelection, DomainShare, SelectionBuffers};
 use crate::topology::domain_set_selector::{DomainSetSelector, EntropyKeys, sort_by_entropy};
 use crate::topology::domain_tree::DomainTree;
 use crate::topology::fill_in_counts::{CountsByDomain, recount};
 use crate::topology::leaf_counts::DomainCounts;
+use crate::topology::needed_capacity::PodsToAssign;
 use crate::topology::normalized_request::NormalizedRequest;
-use crate::topology::sorted_domains::SortedDomains;
+use crate::topology::sorted_domains::{FillOrder, SortedDomains};
 
 /// Buffers kept between searches.
 #[derive(Debug, Default)]
@@ -54,14 +53,12 @@ struct BalancedSearch<'a> {
 /// Assigns the pods in balance. `None` if that is impossible, or if a domain can hold its share only in fractions
 /// of slices: shares count such fractions as capacity, and upstream leaves pods unassigned in that case.
 pub(super) fn apply_balanced_placement(
-    tree: &DomainTree,
-    counts: &CountsByDomain,
-    request: &NormalizedRequest,
+    selection: DomainSelection<'_>,
     to_assign: PodsToAssign,
     balance: &mut BalanceBuffers,
     buffers: &mut SelectionBuffers,
 ) -> Option<()> {
-    let with_layers = request;
+    let DomainSelection { tree, counts, request, .. } = selection;
     // Inner slice layers count only while shares go down to the leaves, as in upstream.
     let request = &NormalizedRequest { layers: smallvec::SmallVec::new(), ..request.clone() };
     let search =
@@ -80,7 +77,7 @@ pub(super) fn apply_balanced_placement(
         level += 1;
     }
     search.assign_balanced(threshold, balance, buffers)?;
-    assign_to_leaves(tree, &balance.counts, with_layers, level, false, buffers);
+    DomainSelection { counts: &balance.counts, ..selection }.assign_to_leaves(level, buffers);
     let assigned: i64 = buffers.shares.iter().map(|share| share.pods).sum();
     (assigned == to_assign.pods).then_some(())
 }
@@ -162,7 +159,11 @@ impl BalancedSearch<'_> {
     ) -> Option<GreedyAssignment> {
         let (mut left, mut leaders) = (self.slices, self.to_assign.leaders);
         let mut result = GreedyAssignment { domains: 0, leader_domain: None, last: None };
-        sorted.fill(counts, domains, false, leaders > 0);
+        if leaders > 0 {
+            sorted.fill_with_leader(counts, FillOrder::BestFit, domains);
+        } else {
+            sorted.fill(counts, FillOrder::BestFit, domains);
+        }
         let mut at = 0;
         while leaders > 0
             && let Some(next) = sorted.get(at).filter(|&one| counts[one].leader > 0)
@@ -180,7 +181,7 @@ impl BalancedSearch<'_> {
             return None;
         }
         if at > 0 {
-            sorted.resort(counts, at, false);
+            sorted.resort(counts, at);
         }
         at = 0;
         while left > 0
@@ -282,7 +283,7 @@ impl BalancedSearch<'_> {
         if left < 0 {
             return None;
         }
-        sorted.fill(counts, best.iter().copied(), false, true);
+        sorted.fill_with_leader(counts, FillOrder::BestFit, best.iter().copied());
         let (mut leaders, mut pods) = (self.to_assign.leaders, self.to_assign.pods);
         buffers.shares.clear();
         for domain in sorted.domains() {

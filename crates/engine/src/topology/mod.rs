@@ -29,6 +29,7 @@ mod flavor_assigner;
 pub(crate) mod layer;
 mod leaf_counts;
 mod limiting_resource;
+mod needed_capacity;
 mod node_counts;
 pub(crate) mod node_failures;
 mod node_replacement;

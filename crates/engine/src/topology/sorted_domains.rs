@@ -1,162 +1,189 @@
 //! Sorts domains into the order in which they are assigned pods.
 //!
 //! Order: domains with capacity for the leader (if one is to be assigned), then higher affinity score, then slice
-//! count (best fit: largest first; least free capacity: smallest first), then the smaller pod count, then name.
+//! count ([`FillOrder`]), then the smaller pod count, then name.
 
 use crate::ids::DomainId;
 use crate::topology::fill_in_counts::CountsByDomain;
-use crate::topology::leaf_counts::DomainCounts;
+use crate::topology::needed_capacity::NeededCapacity;
 
-/// The unit in which pods are assigned to domains.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum AssignmentUnit {
-    /// Slices as counted at the slice level.
-    Slice(i64),
-    /// Slices of an inner layer.
-    Layer(i64),
-    /// Single pods.
-    Pod,
+/// Order of domains by their slice count.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FillOrder {
+    /// Largest first; the last domain is the smallest that holds the rest.
+    #[default]
+    BestFit,
+    /// Smallest first.
+    LeastFreeCapacity,
 }
-
-impl AssignmentUnit {
-    /// Pods per unit.
-    pub(super) fn size(self) -> i64 {
-        match self {
-            Self::Slice(size) | Self::Layer(size) => size,
-            Self::Pod => 1,
-        }
-    }
-
-    /// Units that fit into a domain.
-    pub(super) fn fitting(self, count: DomainCounts, with_leader: bool) -> i64 {
-        match (self, with_leader) {
-            (Self::Slice(_), false) => count.slices,
-            (Self::Slice(_), true) => count.slices_with_leader,
-            (Self::Layer(size), false) => count.pods / size,
-            (Self::Layer(size), true) => count.pods_with_leader / size,
-            (Self::Pod, false) => count.pods,
-            (Self::Pod, true) => count.pods_with_leader,
-        }
-    }
-}
-
-/// Sort key of a domain: smaller is first. The first number is its [`rank`].
-type DomainSortKey = (i64, i64, i64, DomainId);
 
 /// Exceeds every affinity score: weights have 32 bits, and topologies have at most millions of nodes.
 const LEADER: i64 = 1 << 60;
 
-/// Leader capacity, then affinity score, in one number: sorting without scores costs no more than a single key.
-fn rank(counts: &CountsByDomain, domain: DomainId, leader: i64) -> i64 {
-    -leader * LEADER - counts.scores.of(domain)
+/// A domain and its sort key: smaller is first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct RankedDomain {
+    /// Leader capacity, then affinity score, in one number: sorting without scores costs no more than a single key.
+    rank: i64,
+    /// The slice count, negative if larger counts are first.
+    slices: i64,
+    pods: i64,
+    domain: DomainId,
+}
+
+impl RankedDomain {
+    /// Ranks a domain by its counts without a leader.
+    fn of(counts: &CountsByDomain, order: FillOrder, domain: DomainId) -> Self {
+        let count = counts[domain];
+        let rank = -counts.scores.of(domain);
+        Self { rank, slices: order.key(count.slices), pods: count.pods, domain }
+    }
+
+    /// Ranks a domain by its counts beside a leader; domains with capacity for one come first.
+    fn with_leader(counts: &CountsByDomain, order: FillOrder, domain: DomainId) -> Self {
+        let count = counts[domain];
+        let rank = -count.leader * LEADER - counts.scores.of(domain);
+        let slices = order.key(count.slices_with_leader);
+        Self { rank, slices, pods: count.pods_with_leader, domain }
+    }
+}
+
+impl FillOrder {
+    fn key(self, slices: i64) -> i64 {
+        match self {
+            Self::BestFit => -slices,
+            Self::LeastFreeCapacity => slices,
+        }
+    }
 }
 
 /// Domains in assignment order. The buffer is kept between searches.
 #[derive(Debug, Default)]
-pub(super) struct SortedDomains(Vec<DomainSortKey>);
+pub(super) struct SortedDomains {
+    order: FillOrder,
+    ranked: Vec<RankedDomain>,
+}
 
 impl SortedDomains {
-    /// Sorts `domains`; by their counts beside a leader if one must be assigned among them.
+    /// Sorts `domains` without regard to a leader.
     pub(super) fn fill(
         &mut self,
         counts: &CountsByDomain,
+        order: FillOrder,
         domains: impl IntoIterator<Item = DomainId>,
-        least_free: bool,
-        with_leader: bool,
     ) {
-        let order = |slices: i64| if least_free { slices } else { -slices };
-        self.0.clear();
-        self.0.extend(domains.into_iter().map(|domain| {
-            let count = counts[domain];
-            // Domains that take the leader come first, then the highest affinity score.
-            if with_leader {
-                let rank = rank(counts, domain, count.leader);
-                (rank, order(count.slices_with_leader), count.pods_with_leader, domain)
-            } else {
-                (rank(counts, domain, 0), order(count.slices), count.pods, domain)
-            }
-        }));
-        self.0.sort_unstable();
+        let rank = |domain| RankedDomain::of(counts, order, domain);
+        self.sort(order, domains.into_iter().map(rank));
+    }
+
+    /// Sorts `domains` by their counts beside a leader.
+    pub(super) fn fill_with_leader(
+        &mut self,
+        counts: &CountsByDomain,
+        order: FillOrder,
+        domains: impl IntoIterator<Item = DomainId>,
+    ) {
+        let rank = |domain| RankedDomain::with_leader(counts, order, domain);
+        self.sort(order, domains.into_iter().map(rank));
+    }
+
+    fn sort(&mut self, order: FillOrder, ranked: impl Iterator<Item = RankedDomain>) {
+        self.order = order;
+        self.ranked.clear();
+        self.ranked.extend(ranked);
+        self.ranked.sort_unstable();
     }
 
     /// Drops the domains before `start` and sorts the rest again, without regard to the leader.
-    pub(super) fn resort(&mut self, counts: &CountsByDomain, start: usize, least_free: bool) {
-        self.0.drain(..start.min(self.0.len()));
-        for place in &mut self.0 {
-            let count = counts[place.3];
-            let slices = if least_free { count.slices } else { -count.slices };
-            *place = (rank(counts, place.3, 0), slices, count.pods, place.3);
+    pub(super) fn resort(&mut self, counts: &CountsByDomain, start: usize) {
+        self.ranked.drain(..start.min(self.ranked.len()));
+        for ranked in &mut self.ranked {
+            *ranked = RankedDomain::of(counts, self.order, ranked.domain);
         }
-        self.0.sort_unstable();
+        self.ranked.sort_unstable();
     }
 
     pub(super) fn len(&self) -> usize {
-        self.0.len()
+        self.ranked.len()
     }
 
     pub(super) fn get(&self, at: usize) -> Option<DomainId> {
-        self.0.get(at).map(|place| place.3)
+        self.ranked.get(at).map(|ranked| ranked.domain)
     }
 
     pub(super) fn domains(&self) -> impl DoubleEndedIterator<Item = DomainId> {
-        self.0.iter().map(|place| place.3)
+        self.ranked.iter().map(|ranked| ranked.domain)
     }
 
-    /// The smallest domain from `start` on that fits `needed` units and `leaders` leaders; the domain at `start` if
-    /// none does. Considers only domains with the same affinity score as the one at `start`: a smaller domain does
-    /// not outweigh a lower score.
+    /// The domain at `at`; with best fit, if it holds the rest, the smallest one from there on that does.
+    pub(super) fn best_fit_at(
+        &self,
+        counts: &CountsByDomain,
+        at: usize,
+        needed: NeededCapacity,
+    ) -> Option<DomainId> {
+        let first = self.get(at)?;
+        if self.order == FillOrder::BestFit && needed.fits(counts[first]) {
+            return self.smallest(counts, at, needed);
+        }
+        Some(first)
+    }
+
+    /// The smallest domain from `start` on that holds everything; the domain at `start` if none does. Considers only
+    /// domains with the same affinity score as the one at `start`: a smaller domain does not outweigh a lower score.
     pub(super) fn smallest(
         &self,
         counts: &CountsByDomain,
         start: usize,
-        needed: i64,
-        leaders: i64,
-        unit: AssignmentUnit,
+        needed: NeededCapacity,
     ) -> Option<DomainId> {
-        let fitting = |domain: DomainId| unit.fitting(counts[domain], leaders > 0);
-        let rest = self.0.get(start..).unwrap_or_default().iter().map(|place| place.3);
+        let rest = self.ranked.get(start..).unwrap_or_default().iter().map(|ranked| ranked.domain);
         let score = self.get(start).map(|first| counts.scores.of(first));
         // Domains are sorted by score, so the first with another score ends the candidates.
         let rest = rest.take_while(|&one| Some(counts.scores.of(one)) == score);
-        let candidates =
-            rest.filter(|&one| counts[one].leader >= leaders && fitting(one) >= needed);
-        candidates.min_by_key(|&one| fitting(one)).or_else(|| self.get(start))
+        let candidates = rest.filter(|&one| needed.fits(counts[one]));
+        candidates.min_by_key(|&one| needed.fitting(counts[one])).or_else(|| self.get(start))
     }
 
     /// Keeps the first `count` domains, replaces the last of them by `last`, and puts `first` in front.
-    pub(super) fn keep(&mut self, count: usize, first: Option<DomainId>, last: Option<DomainId>) {
-        self.0.truncate(count);
-        if let (Some(end), Some(last)) = (self.0.last_mut(), last) {
-            end.3 = last;
+    pub(super) fn keep(
+        &mut self,
+        counts: &CountsByDomain,
+        count: usize,
+        first: Option<DomainId>,
+        last: Option<DomainId>,
+    ) {
+        self.ranked.truncate(count);
+        if let (Some(end), Some(last)) = (self.ranked.last_mut(), last) {
+            *end = RankedDomain::of(counts, self.order, last);
         }
         if let Some(first) = first {
-            self.0.insert(0, (0, 0, 0, first));
+            self.ranked.insert(0, RankedDomain::of(counts, self.order, first));
         }
     }
 
-    /// Moves the first domain to the front whose leader leaves capacity for `needed` units in all domains. Counts
+    /// Moves the first domain to the front whose leader leaves capacity for all needed units in all domains. Counts
     /// of parents assume the leader where it costs the fewest pods; the chosen domain must not cost more than the
     /// spare capacity.
     pub(super) fn move_leader_domain_first(
         &mut self,
         counts: &CountsByDomain,
-        needed: i64,
-        leaders: i64,
-        unit: AssignmentUnit,
+        needed: NeededCapacity,
     ) {
+        let NeededCapacity { unit, units, leaders } = needed;
         if leaders == 0 {
             return;
         }
         let all: i64 = self.domains().map(|one| unit.fitting(counts[one], false)).sum();
-        let leaves_enough = |one: DomainId| {
-            let count = counts[one];
+        let leaves_enough = |domain: DomainId| {
+            let count = counts[domain];
             let cost = unit.fitting(count, false) - unit.fitting(count, true);
-            count.leader >= leaders && all - cost >= needed
+            count.leader >= leaders && all - cost >= units
         };
         let at = self.domains().position(leaves_enough);
         if let Some(at) = at {
             // The order of the domains before it stays.
-            self.0[..=at].rotate_right(1);
+            self.ranked[..=at].rotate_right(1);
         }
     }
 }
