@@ -10,7 +10,7 @@
 use crate::ids::{CheckId, FlavorId, QueueId, WorkloadId};
 use crate::queues::cluster_queue::ClusterQueueRecord;
 use crate::queues::layer::QueueLayer;
-use crate::spec::{AdmissionCheckRule, CheckState, TopologyTiming};
+use crate::spec::{AdmissionCheckRule, CheckState, PodSetAdmission, TopologyTiming};
 use crate::workloads::admission::AdmissionRecord;
 use crate::workloads::layer::WorkloadLayer;
 use crate::workloads::record::WorkloadRecord;
@@ -24,9 +24,9 @@ pub(crate) fn applies(rule: &AdmissionCheckRule, flavor: FlavorId) -> bool {
 }
 
 pub(crate) fn binds(rule: &AdmissionCheckRule, admission: &AdmissionRecord) -> bool {
-    let mut resources = admission.pod_sets.iter().flat_map(|one| &one.resources);
+    let mut flavors = admission.pod_sets.iter().flat_map(PodSetAdmission::flavors);
     // A rule for all flavors also binds a Workload without any flavor.
-    rule.flavors.is_empty() || resources.any(|&(_, flavor, _)| applies(rule, flavor))
+    rule.flavors.is_empty() || flavors.any(|flavor| applies(rule, flavor))
 }
 
 /// See [`Engine::is_admitted`].

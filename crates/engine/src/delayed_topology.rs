@@ -35,11 +35,9 @@ pub(crate) fn is_delayed_here(
     pod_set: &PodSetAdmission,
 ) -> bool {
     // With a MultiKueue check the worker assigns the topology, never this cluster.
-    let mut flavors = pod_set.resources.iter().map(|(_, flavor, _)| *flavor);
-    pod_set.delayed_topology
-        && !flavors.any(|flavor| {
-            checks::topology_timing(queues, queue, flavor) == TopologyTiming::OnWorker
-        })
+    let on_worker =
+        |flavor| checks::topology_timing(queues, queue, flavor) == TopologyTiming::OnWorker;
+    pod_set.delayed_topology && !pod_set.flavors().any(on_worker)
 }
 
 /// Replaces the pod sets of an admission; the charged quota stays.

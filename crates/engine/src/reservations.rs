@@ -10,7 +10,7 @@ use crate::queues::layer::QueueLayer;
 use crate::quota::layer::QuotaLayer;
 use crate::settings::EngineSettings;
 use crate::slice_changes;
-use crate::spec::{AdmissionSpec, PodSetAdmission};
+use crate::spec::{AdmissionSpec, AssignedResource, PodSetAdmission};
 use crate::state::State;
 use crate::topology::layer::TopologyLayer;
 use crate::workloads::admission::AdmissionRecord;
@@ -56,9 +56,9 @@ pub(crate) fn reserve(state: &mut State, id: WorkloadId, spec: AdmissionSpec) {
 pub(crate) fn usage_of(quota: &mut QuotaLayer, pod_sets: &[PodSetAdmission]) -> SlotUsage {
     let mut usage = SlotUsage::new();
     for pod_set in pod_sets {
-        for &(resource, flavor, total) in &pod_set.resources {
+        for &AssignedResource { resource, flavor, amount } in &pod_set.resources {
             let slot = quota.slot(flavor, resource);
-            charge(&mut usage, slot, pod_set.left_of(total));
+            charge(&mut usage, slot, pod_set.left_of(amount));
         }
     }
     usage

@@ -229,17 +229,9 @@ fn held(
         // The search leaves marked pod sets out: here those whose domains are assigned already, or
         // on the worker.
         let delayed_topology = !is_delayed_here(queues, queue, one);
-        let flavor_assignments = one.resources.iter().map(|&(resource, flavor, amount)| {
-            let slot = quota.slot(flavor, resource);
-            FlavorAssignment {
-                resource,
-                flavor,
-                slot,
-                amount,
-                mode: FlavorAssignmentMode::Fit,
-                borrow: 0,
-                tried: None,
-            }
+        let flavor_assignments = one.resources.iter().map(|&assigned| {
+            let slot = quota.slot(assigned.flavor, assigned.resource);
+            FlavorAssignment::held(assigned, slot)
         });
         let flavor_assignments = flavor_assignments.collect();
         let one = PodSetFlavorAssignment {

@@ -90,8 +90,8 @@ pub(crate) fn held_amount(
     resource: ResourceId,
 ) -> Option<(FlavorId, Amount)> {
     let one = pod_set_admission(workloads, old, pod_set)?;
-    let &(_, flavor, total) = one.resources.iter().find(|(known, ..)| *known == resource)?;
-    Some((flavor, one.left_of(total)))
+    let held = one.resources.iter().find(|assigned| assigned.resource == resource)?;
+    Some((held.flavor, one.left_of(held.amount)))
 }
 
 /// The known Workload that `id` claims to replace.

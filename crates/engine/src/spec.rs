@@ -291,6 +291,17 @@ impl PodSetSpec {
     }
 }
 
+/// A resource of an admitted pod set: its flavor, and the total amount for all pods.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AssignedResource {
+    /// Which resource.
+    pub resource: ResourceId,
+    /// Its flavor.
+    pub flavor: FlavorId,
+    /// The amount for all pods.
+    pub amount: Amount,
+}
+
 /// The assignment of one admitted pod set.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PodSetAdmission {
@@ -298,8 +309,8 @@ pub struct PodSetAdmission {
     pub count: i64,
     /// Pods that have finished and use nothing any more.
     pub reclaimed: i64,
-    /// Flavor and total amount per resource.
-    pub resources: Vec<(ResourceId, FlavorId, Amount)>,
+    /// Flavors and amounts.
+    pub resources: Vec<AssignedResource>,
     /// Topology assignment: pods per domain.
     pub domains: Vec<DomainAssignment>,
     /// The topology assignment is delayed, by [`TopologyTiming::AfterChecks`] or [`TopologyTiming::OnWorker`].
@@ -307,6 +318,11 @@ pub struct PodSetAdmission {
 }
 
 impl PodSetAdmission {
+    /// The flavor of each resource.
+    pub(crate) fn flavors(&self) -> impl Iterator<Item = FlavorId> {
+        self.resources.iter().map(|assigned| assigned.flavor)
+    }
+
     /// What the pods that have not finished use of `total`, the amount for all pods.
     pub(crate) fn left_of(&self, total: Amount) -> Amount {
         let left = self.count - self.reclaimed;
@@ -326,7 +342,7 @@ impl PodSetAdmission {
 
     /// Sorts resources, so that equal admissions compare equal.
     pub(crate) fn sort(&mut self) {
-        self.resources.sort_unstable_by_key(|(resource, ..)| *resource);
+        self.resources.sort_unstable_by_key(|assigned| assigned.resource);
     }
 }
 

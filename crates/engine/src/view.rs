@@ -70,13 +70,11 @@ impl Engine {
         labels: &BTreeMap<String, String>,
     ) -> bool {
         let State { quota, topology, .. } = &self.state;
-        let levels = |&(_, flavor, _): &(_, FlavorId, _)| {
-            topology.topologies().levels(quota.flavor(flavor)?.topology?)
-        };
+        let levels = |flavor| topology.topologies().levels(quota.flavor(flavor)?.topology?);
         let is_at = |level: &str, value: &str| labels.get(level).is_some_and(|one| *one == *value);
         let pod_sets = self.admission(workload).unwrap_or_default();
         pod_sets.iter().any(|one| {
-            let levels = one.resources.iter().find_map(levels).unwrap_or_default();
+            let levels = one.flavors().find_map(levels).unwrap_or_default();
             let is_in = |values: &[Box<str>]| match levels.last() {
                 Some(last) if **last != *HOSTNAME_LABEL => {
                     levels.iter().zip(values).all(|(level, value)| is_at(level, value))
@@ -110,8 +108,7 @@ impl Engine {
 
     /// The topology assignment of a pod set of a Workload that holds quota.
     pub fn held_topology_assignment(&self, pod_set: &PodSetAdmission) -> Option<AssignedTopology> {
-        let flavors = pod_set.resources.iter().map(|&(_, flavor, _)| flavor);
-        self.assigned_topology(flavors, &pod_set.domains)
+        self.assigned_topology(pod_set.flavors(), &pod_set.domains)
     }
 
     fn assigned_topology(

@@ -13,7 +13,7 @@ use crds::v1beta2::{
     LocalQueueFlavorUsage, LocalQueueResourceUsage, LocalQueueStatus, ResourceUsage,
 };
 use engine::ids::{EquivalenceClassId, FlavorId, LocalQueueId, ResourceId, WorkloadId};
-use engine::spec::{PodSetAdmission, QuotaSpec};
+use engine::spec::{AssignedResource, PodSetAdmission, QuotaSpec};
 use engine::{Amount, Engine, Names};
 
 use crate::active_condition::QueueActiveCondition;
@@ -156,8 +156,8 @@ impl QueueCounts {
         self.reserving += 1;
         self.admitted += usize::from(admitted);
         for one in pod_sets {
-            for &(resource, flavor, total) in &one.resources {
-                let amount = amount_in_use(one, total);
+            for &AssignedResource { resource, flavor, amount } in &one.resources {
+                let amount = amount_in_use(one, amount);
                 *self.reserved.entry((flavor, resource)).or_default() += amount;
                 // Quota that is reserved but not admitted is reservation only (§1.3).
                 if admitted {

@@ -1,6 +1,7 @@
 //! Enters quota reservations of a cycle. A reservation counts from now on; if its write fails, it is released again.
 
 use crate::cycle::entry::CycleEntry;
+use crate::flavors::assignment::FlavorAssignment;
 use crate::spec::PodSetAdmission;
 use crate::state::State;
 use crate::time::Time;
@@ -23,7 +24,7 @@ pub(super) fn admit(state: &mut State, entry: &CycleEntry, now: Time) {
     for ((one, granted), asked) in admission.pod_sets.iter_mut().zip(granted).zip(asked) {
         (one.count, one.reclaimed) = (granted.count, (granted.count - asked.count).max(0));
         too_many |= one.reclaimed > 0;
-        let resources = granted.flavor_assignments.iter().map(|c| (c.resource, c.flavor, c.amount));
+        let resources = granted.flavor_assignments.iter().map(FlavorAssignment::assigned);
         // The admission is a reused one, filled in place.
         one.resources.clear();
         one.resources.extend(resources);

@@ -4,15 +4,13 @@
 
 use std::sync::Arc;
 
-use smallvec::SmallVec;
-
 use crate::cycle::entry::{CycleEntry, CycleOutcome};
 use crate::cycle::leaving_pods::awaited_assignment;
 use crate::flavors::assign::assign;
 use crate::flavors::assignment::{Assignment, FlavorAssignmentMode};
-use crate::flavors::attempt::AssignmentAttempt;
+use crate::flavors::attempt::{AssignmentAttempt, NominatedFlavor};
 use crate::flavors::{delayed_topology, podset_reducer};
-use crate::ids::{FlavorId, QueueId, ResourceId, WorkloadId};
+use crate::ids::{FlavorId, QueueId, WorkloadId};
 use crate::preemption::target::PreemptionTarget;
 use crate::preemption::{search, simulation, target};
 use crate::queues::layer::QueueLayer;
@@ -20,7 +18,7 @@ use crate::settings::EngineSettings;
 use crate::state::State;
 use crate::topology::layer::TopologyLayer;
 use crate::workloads::layer::WorkloadLayer;
-use crate::workloads::record::{LastAssignment, WorkloadRecord};
+use crate::workloads::record::{LastAssignment, TriedFlavor, TriedFlavors, WorkloadRecord};
 use crate::{checks, slices, topology};
 
 /// Takes a head out of its pending queue and computes its assignment and preemption targets.
@@ -89,8 +87,6 @@ fn last_tried_flavors(
         .unwrap_or_default()
 }
 
-type TriedFlavors = SmallVec<[(u16, ResourceId, u16); 4]>;
-
 /// Assigns topology domains to a head that needs preemption, as if its targets were gone. It takes them for this cycle, so that
 /// later heads do not.
 fn assign_topology(state: &mut State, entry: &mut CycleEntry) {
@@ -112,9 +108,9 @@ fn assign_topology(state: &mut State, entry: &mut CycleEntry) {
 #[derive(Clone, Copy, Default)]
 pub(super) struct EvaluationLimits<'a> {
     /// Where earlier scans stopped.
-    pub(super) tried: &'a [(u16, ResourceId, u16)],
+    pub(super) tried: &'a [TriedFlavor],
     /// Flavors that must not change.
-    pub(super) nominated: Option<&'a [(u16, ResourceId, FlavorId)]>,
+    pub(super) nominated: Option<&'a [NominatedFlavor]>,
     /// Flavors that are left out.
     pub(super) refused: &'a [FlavorId],
     /// The only preemption candidates.

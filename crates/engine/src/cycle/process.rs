@@ -10,7 +10,8 @@ use crate::cycle::other_flavors::retry_other_flavors;
 use crate::cycle::preempted_workloads::PreemptedWorkloads;
 use crate::cycle::preemption_on_clusters;
 use crate::flavors::assignment::FlavorAssignmentMode;
-use crate::ids::{FlavorId, ResourceId, WorkloadId};
+use crate::flavors::attempt::NominatedFlavor;
+use crate::ids::WorkloadId;
 use crate::placer::Placer;
 use crate::preemption::simulation::simulate_removal;
 use crate::preemption::target::WorkloadIds;
@@ -181,13 +182,15 @@ fn quota_suffices(quota: &QuotaLayer, queues: &QueueLayer, entry: &CycleEntry) -
 }
 
 /// The flavors of the entry's assignment.
-pub(super) fn nominated_flavors(entry: &CycleEntry) -> SmallVec<[(u16, ResourceId, FlavorId); 4]> {
+pub(super) fn nominated_flavors(entry: &CycleEntry) -> SmallVec<[NominatedFlavor; 4]> {
     let mut nominated = SmallVec::new();
     for one in &entry.assignment.pod_sets {
-        let index = u16::try_from(one.pod_set).unwrap_or(u16::MAX);
-        nominated.extend(
-            one.flavor_assignments.iter().map(|choice| (index, choice.resource, choice.flavor)),
-        );
+        let pod_set = u16::try_from(one.pod_set).unwrap_or(u16::MAX);
+        nominated.extend(one.flavor_assignments.iter().map(|choice| NominatedFlavor {
+            pod_set,
+            resource: choice.resource,
+            flavor: choice.flavor,
+        }));
     }
     nominated
 }

@@ -148,16 +148,10 @@ fn as_assigned(
     pod_set: usize,
     held: PodSetAdmission,
 ) -> PodSetFlavorAssignment {
-    let flavor_assignments =
-        held.resources.iter().map(|&(resource, flavor, amount)| FlavorAssignment {
-            resource,
-            flavor,
-            slot: quota.slot(flavor, resource),
-            amount,
-            mode: FlavorAssignmentMode::Fit,
-            borrow: 0,
-            tried: None,
-        });
+    let flavor_assignments = held.resources.iter().map(|&assigned| {
+        let slot = quota.slot(assigned.flavor, assigned.resource);
+        FlavorAssignment::held(assigned, slot)
+    });
     PodSetFlavorAssignment {
         pod_set,
         count: held.count,

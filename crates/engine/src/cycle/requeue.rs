@@ -10,7 +10,7 @@ use crate::settings::EngineSettings;
 use crate::spec::QueueingStrategy;
 use crate::state::State;
 use crate::workloads::layer::WorkloadLayer;
-use crate::workloads::record::LastAssignment;
+use crate::workloads::record::{LastAssignment, TriedFlavor};
 
 /// Requeues a head and records how far its flavor scan got.
 pub(super) fn requeue(state: &mut State, entry: &mut CycleEntry) {
@@ -150,7 +150,8 @@ fn last_assignment(queues: &QueueLayer, entry: &CycleEntry) -> LastAssignment {
     for one in &entry.assignment.pod_sets {
         let pod_set = u16::try_from(one.pod_set).unwrap_or(u16::MAX);
         for choice in &one.flavor_assignments {
-            tried.extend(choice.tried.map(|flavor| (pod_set, choice.resource, flavor)));
+            let resource = choice.resource;
+            tried.extend(choice.tried.map(|index| TriedFlavor { pod_set, resource, index }));
         }
     }
     LastAssignment { cycle: queues.cycle(), generation: entry.generation, tried }

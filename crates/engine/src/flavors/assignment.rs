@@ -6,6 +6,7 @@ use crate::amount::Amount;
 use crate::flavors::granular_mode::{GranularMode, PreemptionMode};
 use crate::ids::{FlavorId, ResourceId, Slot};
 use crate::reason::{NoFitReason, PendingReason};
+use crate::spec::AssignedResource;
 use crate::topology::DomainAssignment;
 use crate::workloads::usage::{SlotUsage, charge};
 
@@ -40,6 +41,21 @@ pub struct FlavorAssignment {
     pub borrow: u32,
     /// Index of the flavor that was tried last, if others are left to try.
     pub(crate) tried: Option<u16>,
+}
+
+impl FlavorAssignment {
+    /// The assignment of a resource that the Workload holds already.
+    pub(crate) fn held(assigned: AssignedResource, slot: Slot) -> Self {
+        let AssignedResource { resource, flavor, amount } = assigned;
+        let mode = FlavorAssignmentMode::Fit;
+        Self { resource, flavor, slot, amount, mode, borrow: 0, tried: None }
+    }
+
+    /// What an admission records of it.
+    pub(crate) fn assigned(&self) -> AssignedResource {
+        let Self { resource, flavor, amount, .. } = *self;
+        AssignedResource { resource, flavor, amount }
+    }
 }
 
 /// A flavor that a scan looked at and that does not simply fit. Kueue: `FlavorAssignmentAttempt`.

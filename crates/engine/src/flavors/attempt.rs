@@ -7,6 +7,16 @@ use smallvec::SmallVec;
 use crate::amount::Amount;
 use crate::ids::{FlavorId, QueueId, ResourceId, WorkloadId};
 use crate::workloads::equivalence_class::EquivalenceClass;
+use crate::workloads::record::TriedFlavor;
+
+/// A flavor that nomination assigned.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NominatedFlavor {
+    /// Index of the pod set.
+    pub(crate) pod_set: u16,
+    pub(crate) resource: ResourceId,
+    pub(crate) flavor: FlavorId,
+}
 
 /// The input of one flavor assignment.
 #[derive(Debug, Clone)]
@@ -16,12 +26,12 @@ pub(crate) struct AssignmentAttempt<'a> {
     pub(crate) class: &'a Arc<EquivalenceClass>,
     /// Counts per pod set that differ from the class, for partial admission.
     pub(crate) counts: Option<&'a [i64]>,
-    /// Where earlier scans stopped: (pod set, resource, flavor index).
-    pub(crate) tried: &'a [(u16, ResourceId, u16)],
+    /// Where earlier scans stopped.
+    pub(crate) tried: &'a [TriedFlavor],
     /// The old slice whose quota the Workload takes over.
     pub(crate) replaced_slice: Option<WorkloadId>,
     /// Flavors that must not change, when an entry is evaluated again within a cycle.
-    pub(crate) nominated: Option<&'a [(u16, ResourceId, FlavorId)]>,
+    pub(crate) nominated: Option<&'a [NominatedFlavor]>,
     /// Flavors that are left out.
     pub(crate) refused: &'a [FlavorId],
     /// The only preemption candidates, sorted.

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 use crate::amount::Amount;
 use crate::flavors::assignment::{FlavorAssignment, FlavorTrialResult};
-use crate::flavors::attempt::AssignmentAttempt;
+use crate::flavors::attempt::{AssignmentAttempt, NominatedFlavor};
 use crate::flavors::empty_pod_sets::{EmptyGroupProbe, beyond_capacity};
 use crate::flavors::granular_mode::{GranularMode, PreemptionMode};
 use crate::flavors::resource_quota::fit_resource_quota;
@@ -246,8 +246,9 @@ fn first_flavor(settings: &EngineSettings, flavor_request: &FlavorRequest<'_>) -
         return 0;
     };
     let tried = flavor_request.attempt.tried.iter();
-    let mut tried = tried.filter(|one| usize::from(one.0) == first && one.1 == resource);
-    let next = tried.next().map_or(0, |&(_, _, flavor)| usize::from(flavor) + 1);
+    let mut tried =
+        tried.filter(|tried| usize::from(tried.pod_set) == first && tried.resource == resource);
+    let next = tried.next().map_or(0, |tried| usize::from(tried.index) + 1);
     // The ClusterQueue may have fewer flavors now than when the last attempt stopped. Upstream would look at none.
     if next < flavor_request.group.flavors.len() { next } else { 0 }
 }
@@ -256,11 +257,11 @@ fn is_nominated(flavor_request: &FlavorRequest<'_>, flavor: FlavorId) -> bool {
     let Some(nominated) = flavor_request.attempt.nominated else {
         return true;
     };
-    let of_request = |one: &&(u16, ResourceId, FlavorId)| {
-        flavor_request.members.contains(&usize::from(one.0))
-            && flavor_request.group.resources.contains(&one.1)
+    let of_request = |nominated: &&NominatedFlavor| {
+        flavor_request.members.contains(&usize::from(nominated.pod_set))
+            && flavor_request.group.resources.contains(&nominated.resource)
     };
-    nominated.iter().filter(of_request).any(|one| one.2 == flavor)
+    nominated.iter().filter(of_request).any(|nominated| nominated.flavor == flavor)
 }
 
 /// Why a variant may not get the flavor, if it may not.

@@ -52,8 +52,8 @@ fn node_tree<'a>(
     topology: &'a TopologyLayer,
     held: &PodSetAdmission,
 ) -> Option<(FlavorId, &'a DomainTree)> {
-    let tree = |&(_, flavor, _): &(_, FlavorId, _)| Some((flavor, topology.tree(flavor)?));
-    let (flavor, tree) = held.resources.iter().find_map(tree)?;
+    let with_tree = |flavor| Some((flavor, topology.tree(flavor)?));
+    let (flavor, tree) = held.flavors().find_map(with_tree)?;
     tree.leaves_are_nodes().then_some((flavor, tree))
 }
 

@@ -249,7 +249,7 @@ impl Topologies {
             return;
         }
         for (one, spec) in all.iter().zip(&class.pod_sets) {
-            let mut flavors = one.resources.iter().map(|(_, flavor, _)| *flavor);
+            let mut flavors = one.flavors();
             let Some(flavor) = flavors.find(|&flavor| self.tree(flavor).is_some()) else {
                 continue;
             };
@@ -283,7 +283,7 @@ impl Topologies {
     pub(crate) fn flavors_over(&self, all: &[PodSetAdmission]) -> SmallVec<[FlavorId; 4]> {
         let mut flavors = SmallVec::new();
         for one in all.iter().filter(|one| !one.used_domains().is_empty()) {
-            let mut own = one.resources.iter().map(|(_, flavor, _)| *flavor);
+            let mut own = one.flavors();
             let Some(own) = own.find(|&flavor| self.tree(flavor).is_some()) else {
                 continue;
             };

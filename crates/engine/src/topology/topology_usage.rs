@@ -73,7 +73,7 @@ fn pods_in_leaves(
     admission: &PodSetAdmission,
 ) -> i64 {
     let has_tree = |&flavor: &FlavorId| search.tables.topologies.tree(flavor).is_some();
-    let Some(flavor) = admission.resources.iter().map(|one| one.1).find(has_tree) else {
+    let Some(flavor) = admission.flavors().find(has_tree) else {
         return 0;
     };
     let assigned = admission.used_domains().iter().filter(|domain| {

@@ -33,6 +33,19 @@ pub(crate) enum QueuePosition {
     },
 }
 
+/// The flavor that a scan tried last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TriedFlavor {
+    /// Index of the pod set.
+    pub(crate) pod_set: u16,
+    pub(crate) resource: ResourceId,
+    /// Index of the flavor in its resource group.
+    pub(crate) index: u16,
+}
+
+/// Where the scans of a Workload stopped.
+pub(crate) type TriedFlavors = SmallVec<[TriedFlavor; 4]>;
+
 /// Progress of the last flavor scan, from which the next attempt continues.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LastAssignment {
@@ -40,8 +53,8 @@ pub(crate) struct LastAssignment {
     pub(crate) cycle: u64,
     /// The ClusterQueue's generation at that time.
     pub(crate) generation: u64,
-    /// Per (pod set, resource): index of the flavor that was tried last. Completed scans are absent.
-    pub(crate) tried: SmallVec<[(u16, ResourceId, u16); 4]>,
+    /// Completed scans are absent.
+    pub(crate) tried: TriedFlavors,
 }
 
 /// One Workload.

@@ -393,7 +393,8 @@ fn admission(
                 continue;
             };
             let amount = amount(name, text)?;
-            resources.push((names.resources.intern(name), names.flavors.intern(flavor), amount));
+            let (resource, flavor) = (names.resources.intern(name), names.flavors.intern(flavor));
+            resources.push(input::AssignedResource { resource, flavor, amount });
         }
         pod_sets.push(input::PodSetAdmission {
             count: one.count.unwrap_or(0),

@@ -4,7 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use engine::ids::WorkloadId;
-use engine::spec::{FairSharingWeight, PodSetAdmission, ResourceGroupSpec, WorkloadInfo};
+use engine::spec::{
+    AssignedResource, FairSharingWeight, PodSetAdmission, ResourceGroupSpec, WorkloadInfo,
+};
 use engine::{CycleEntry, Event, FlavorAssignment, Names};
 
 use crate::play::Player;
@@ -179,8 +181,8 @@ pub(crate) fn slot(
 pub(crate) fn amounts(pod_sets: &[PodSetAdmission], names: &Names) -> Vec<(Slot, i64)> {
     let mut all = Vec::new();
     for one in pod_sets {
-        for &(resource, flavor, total) in &one.resources {
-            let left = total.0 / one.count * (one.count - one.reclaimed);
+        for &AssignedResource { resource, flavor, amount } in &one.resources {
+            let left = amount.0 / one.count * (one.count - one.reclaimed);
             all.push((slot(names, resource, flavor), left));
         }
     }
@@ -217,7 +219,7 @@ fn held(player: &Player, old: WorkloadId, pod_set: &str, choice: &FlavorAssignme
     let held = player.engine.admission(old).and_then(|all| all.get(at?));
     let amounts = held.map(|one| (one, one.resources.iter()));
     amounts.map_or(0, |(one, resources)| {
-        let same = resources.filter(|(resource, ..)| *resource == choice.resource);
-        same.map(|(_, _, total)| total.0 / one.count * (one.count - one.reclaimed)).sum()
+        let same = resources.filter(|assigned| assigned.resource == choice.resource);
+        same.map(|assigned| assigned.amount.0 / one.count * (one.count - one.reclaimed)).sum()
     })
 }

@@ -5,7 +5,7 @@
 use crds::names::conditions;
 use crds::v1beta2::{PodSetAssignment, TopologyAssignment, Workload};
 use engine::Names;
-use engine::spec::{AdmissionSpec, PodSetAdmission};
+use engine::spec::{AdmissionSpec, AssignedResource, PodSetAdmission};
 use engine::topology::DomainAssignment;
 
 use crate::amount::amount;
@@ -50,8 +50,11 @@ fn pod_set(
     for (resource, usage) in one.resource_usage.iter() {
         // A usage without a flavor can be charged to no pair.
         if let Some(flavor) = one.flavors.get(resource) {
-            let flavor = names.flavors.intern(flavor);
-            resources.push((names.resources.intern(resource), flavor, amount(resource, usage)));
+            resources.push(AssignedResource {
+                resource: names.resources.intern(resource),
+                flavor: names.flavors.intern(flavor),
+                amount: amount(resource, usage),
+            });
         }
     }
     PodSetAdmission {
