@@ -7,7 +7,7 @@ use crate::ids::WorkloadId;
 use crate::pending::{dequeue, enqueue};
 use crate::queues::layer::QueueLayer;
 use crate::reservations::{requeue_users_of_domains, usage_of};
-use crate::slices::{claim_chain, quota_successor};
+use crate::slices::SliceClaims;
 use crate::spec::{QueueEligibility, WorkloadInfo};
 use crate::state::State;
 use crate::workloads::layer::WorkloadLayer;
@@ -27,7 +27,7 @@ pub(crate) fn before_change(
     if !state.workloads.has_claims() && new.is_none() {
         return AffectedSlices::new();
     }
-    let affected = claim_chain(&state.names, &state.workloads, id);
+    let affected = SliceClaims::new(&state.names, &state.workloads).claim_chain(id);
     // Before the change, because the former claim is read from the former class.
     state.workloads.remove_claim(id, new);
     affected
@@ -40,7 +40,7 @@ pub(crate) fn after_change(state: &mut State, id: WorkloadId, before: &AffectedS
     if before.is_empty() && !state.workloads.has_claims() {
         return;
     }
-    let after = claim_chain(&state.names, &state.workloads, id);
+    let after = SliceClaims::new(&state.names, &state.workloads).claim_chain(id);
     for &one in before.iter().chain(&after) {
         update_charge(state, one);
         // Only a replacement that replaces another slice now may fit better than before.
@@ -80,7 +80,7 @@ pub(crate) fn evicted(state: &mut State, id: WorkloadId) {
 
 /// Updates the charges of a whole chain of slices.
 fn update_charges(state: &mut State, id: WorkloadId) {
-    for one in claim_chain(&state.names, &state.workloads, id) {
+    for one in SliceClaims::new(&state.names, &state.workloads).claim_chain(id) {
         update_charge(state, one);
     }
 }
@@ -92,7 +92,8 @@ fn update_charge(state: &mut State, id: WorkloadId) {
     };
     let (queue, charged) = (admission.queue, !admission.usage.is_empty());
     // Charged in full without a replacement, and not at all with one: nothing to change.
-    if quota_successor(&state.names, &state.workloads, id).is_some() != charged {
+    let claims = SliceClaims::new(&state.names, &state.workloads);
+    if claims.quota_successor(id).is_some() != charged {
         return;
     }
     let usage =

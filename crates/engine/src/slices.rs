@@ -24,50 +24,96 @@ use crate::workloads::admission::AdmissionRecord;
 use crate::workloads::layer::WorkloadLayer;
 use crate::workloads::slice_replacements::AffectedSlices;
 
-/// The old slice whose quota a Workload takes over if it reserves quota in `queue`.
-pub(crate) fn replaced(
-    names: &Names,
-    workloads: &WorkloadLayer,
-    id: WorkloadId,
-    queue: QueueId,
-) -> Option<WorkloadId> {
-    if !workloads.has_claims() {
-        return None;
+/// The claims between slices, read together with their reservations.
+#[derive(Clone, Copy)]
+pub(crate) struct SliceClaims<'a> {
+    names: &'a Names,
+    workloads: &'a WorkloadLayer,
+}
+
+impl<'a> SliceClaims<'a> {
+    pub(crate) fn new(names: &'a Names, workloads: &'a WorkloadLayer) -> Self {
+        Self { names, workloads }
     }
-    let old = claimed_slice(names, workloads, id)?;
-    // An old slice that a simulation removes is preempted and has no quota to hand over. What an evicted one releases is free for
-    // all, and reserved for a preemptor, if it made room for one.
-    let keeps_quota = |one: &AdmissionRecord| one.queue == queue && !one.evicted;
-    let counts = workloads.admission(old).is_some_and(keeps_quota) && !workloads.at(old).removed;
-    let free = counts
-        && replacement_slice(names, workloads, old).is_none()
-        && !chain_leads_to(names, workloads, old, id);
-    free.then_some(old)
-}
 
-/// The reserving Workload that is charged in place of `old`, which is not evicted.
-pub(crate) fn quota_successor(
-    names: &Names,
-    workloads: &WorkloadLayer,
-    old: WorkloadId,
-) -> Option<WorkloadId> {
-    // Its pods take their room until they are gone, and the release belongs to the preemptor, if there is one.
-    let evicted = workloads.admission(old).is_some_and(|one| one.evicted);
-    if evicted { None } else { replacement_slice(names, workloads, old) }
-}
+    /// The old slice whose quota a Workload takes over if it reserves quota in `queue`.
+    pub(crate) fn replaced(self, id: WorkloadId, queue: QueueId) -> Option<WorkloadId> {
+        if !self.workloads.has_claims() {
+            return None;
+        }
+        let old = self.claimed_slice(id)?;
+        // An old slice that a simulation removes is preempted and has no quota to hand over. What an evicted one releases is free
+        // for all, and reserved for a preemptor, if it made room for one.
+        let keeps_quota = |one: &AdmissionRecord| one.queue == queue && !one.evicted;
+        let counts = self.workloads.admission(old).is_some_and(keeps_quota)
+            && !self.workloads.at(old).removed;
+        let free = counts && self.replacement_slice(old).is_none() && !self.chain_leads_to(old, id);
+        free.then_some(old)
+    }
 
-/// The reserving Workload that replaces `old`.
-pub(crate) fn replacement_slice(
-    names: &Names,
-    workloads: &WorkloadLayer,
-    old: WorkloadId,
-) -> Option<WorkloadId> {
-    let mut claims = workloads.claims_on(names.workloads.name(old));
-    claims.find(|&new| replaced_reservation(names, workloads, new) == Some(old))
-}
+    /// The reserving Workload that is charged in place of `old`, which is not evicted.
+    pub(crate) fn quota_successor(self, old: WorkloadId) -> Option<WorkloadId> {
+        // Its pods take their room until they are gone, and the release belongs to the preemptor, if there is one.
+        let evicted = self.workloads.admission(old).is_some_and(|one| one.evicted);
+        if evicted { None } else { self.replacement_slice(old) }
+    }
 
-fn reserving_queue(workloads: &WorkloadLayer, id: WorkloadId) -> Option<QueueId> {
-    Some(workloads.admission(id)?.queue)
+    /// The reserving Workload that replaces `old`.
+    pub(crate) fn replacement_slice(self, old: WorkloadId) -> Option<WorkloadId> {
+        let mut claims = self.workloads.claims_on(self.names.workloads.name(old));
+        claims.find(|&new| self.replaced_reservation(new) == Some(old))
+    }
+
+    /// The reserving Workload that `new` replaces, if both reserve in one ClusterQueue.
+    pub(crate) fn replaced_reservation(self, new: WorkloadId) -> Option<WorkloadId> {
+        let old = self.claimed_slice(new)?;
+        // Quota is taken over within one ClusterQueue only; in another one both are charged.
+        let admission = |id| self.workloads.get(id)?.admission.as_deref();
+        if admission(old)?.queue != admission(new)?.queue {
+            return None;
+        }
+        let since = |id| (admission(id).map(|one| one.reserved_at), &self.workloads.at(id).uid);
+        // In a ring of claims a slice does not take over from one that reserved later.
+        let first = self.chain_leads_to(old, new) && since(new) < since(old);
+        (!first).then_some(old)
+    }
+
+    /// `id`, the Workload it claims to replace, and so on.
+    pub(crate) fn claim_chain(self, id: WorkloadId) -> AffectedSlices {
+        let mut all = AffectedSlices::new();
+        let mut at = Some(id);
+        while let Some(one) = at.filter(|one| !all.contains(one)) {
+            all.push(one);
+            at = self.claimed_slice(one);
+        }
+        all
+    }
+
+    /// The known Workload that `id` claims to replace.
+    fn claimed_slice(self, id: WorkloadId) -> Option<WorkloadId> {
+        let workload = self.workloads.get(id)?;
+        let name = self.workloads.class_at(workload.class).replaced_slice.as_deref()?;
+        let old = self.names.workloads.get(name)?;
+        let known = self.workloads.get(old)?;
+        // The slices of a job are in one namespace.
+        (old != id && known.namespace == workload.namespace).then_some(old)
+    }
+
+    /// Whether the chain of claims between reserving Workloads leads from `old` to `new`.
+    fn chain_leads_to(self, old: WorkloadId, new: WorkloadId) -> bool {
+        let mut at = Some(old);
+        // A chain is not longer than the number of claims.
+        for _ in 0..=self.workloads.n_claims() {
+            match at {
+                Some(one) if one == new => return true,
+                Some(one) if self.workloads.admission(one).is_some() => {
+                    at = self.claimed_slice(one);
+                }
+                _ => return false,
+            }
+        }
+        false
+    }
 }
 
 /// The admission of an old slice's pod set with this name.
@@ -92,68 +138,4 @@ pub(crate) fn held_amount(
     let one = pod_set_admission(workloads, old, pod_set)?;
     let held = one.resources.iter().find(|assigned| assigned.resource == resource)?;
     Some((held.flavor, one.left_of(held.amount)))
-}
-
-/// The known Workload that `id` claims to replace.
-fn claimed_slice(names: &Names, workloads: &WorkloadLayer, id: WorkloadId) -> Option<WorkloadId> {
-    let workload = workloads.get(id)?;
-    let name = workloads.class_at(workload.class).replaced_slice.as_deref()?;
-    let old = names.workloads.get(name)?;
-    let known = workloads.get(old)?;
-    // The slices of a job are in one namespace.
-    (old != id && known.namespace == workload.namespace).then_some(old)
-}
-
-/// The reserving Workload that `new` replaces, if both reserve in one ClusterQueue.
-pub(crate) fn replaced_reservation(
-    names: &Names,
-    workloads: &WorkloadLayer,
-    new: WorkloadId,
-) -> Option<WorkloadId> {
-    let old = claimed_slice(names, workloads, new)?;
-    // Quota is taken over within one ClusterQueue only; in another one both are charged.
-    let held_amount = |id| workloads.get(id)?.admission.as_deref();
-    if held_amount(old)?.queue != held_amount(new)?.queue {
-        return None;
-    }
-    let since = |id| (held_amount(id).map(|one| one.reserved_at), &workloads.at(id).uid);
-    // In a ring of claims a slice does not take over from one that reserved later.
-    let first = chain_leads_to(names, workloads, old, new) && since(new) < since(old);
-    (!first).then_some(old)
-}
-
-/// Whether the chain of claims between reserving Workloads leads from `old` to `new`.
-fn chain_leads_to(
-    names: &Names,
-    workloads: &WorkloadLayer,
-    old: WorkloadId,
-    new: WorkloadId,
-) -> bool {
-    let mut at = Some(old);
-    // A chain is not longer than the number of claims.
-    for _ in 0..=workloads.n_claims() {
-        match at {
-            Some(one) if one == new => return true,
-            Some(one) if reserving_queue(workloads, one).is_some() => {
-                at = claimed_slice(names, workloads, one);
-            }
-            _ => return false,
-        }
-    }
-    false
-}
-
-/// `id`, the Workload it claims to replace, and so on.
-pub(crate) fn claim_chain(
-    names: &Names,
-    workloads: &WorkloadLayer,
-    id: WorkloadId,
-) -> AffectedSlices {
-    let mut all = AffectedSlices::new();
-    let mut at = Some(id);
-    while let Some(one) = at.filter(|one| !all.contains(one)) {
-        all.push(one);
-        at = claimed_slice(names, workloads, one);
-    }
-    all
 }

@@ -13,7 +13,7 @@
 use crate::checks::is_admitted;
 use crate::ids::{FlavorId, QueueId, WorkloadId};
 use crate::queues::layer::QueueLayer;
-use crate::slices::quota_successor;
+use crate::slices::SliceClaims;
 use crate::state::State;
 use crate::workloads::layer::WorkloadLayer;
 
@@ -62,12 +62,13 @@ fn admitted_siblings(
     queue: QueueId,
 ) -> impl Iterator<Item = (usize, WorkloadId)> + '_ {
     let State { names, queues, workloads, .. } = state;
+    let claims = SliceClaims::new(names, workloads);
     let here = move |sibling: WorkloadId| {
         let held = workloads.admission(sibling)?;
         // A sibling with a reservation whose checks are not ready is not admitted yet.
         let admitted = held.queue == queue && is_admitted(queues, workloads, sibling);
         // After a slice took its quota over it is to be finished, and an eviction would charge it again.
-        let counts = admitted && quota_successor(names, workloads, sibling).is_none();
+        let counts = admitted && claims.quota_successor(sibling).is_none();
         Some((rank(queues, workloads, sibling, queue)?, sibling)).filter(|_| counts)
     };
     workloads.siblings(id).filter_map(here)

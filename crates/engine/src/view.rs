@@ -12,7 +12,7 @@ use crate::ids::{
     CheckId, CohortId, EquivalenceClassId, FlavorId, LocalQueueId, QueueId, ResourceId, WorkloadId,
 };
 use crate::quota::dominant_share::share;
-use crate::slices::{replaced_reservation, replacement_slice};
+use crate::slices::SliceClaims;
 use crate::spec::{AdmissionCheckRule, AdmissionSpec, FairSharingWeight, PodSetAdmission};
 use crate::state::State;
 use crate::time::Time;
@@ -207,20 +207,17 @@ impl Engine {
 
     /// The slice with a reservation that replaces `old`. When its reservation is written, the old slice is to be finished.
     pub fn replacement_slice(&self, old: WorkloadId) -> Option<WorkloadId> {
-        if self.state.workloads.has_claims() {
-            replacement_slice(&self.state.names, &self.state.workloads, old)
-        } else {
-            None
-        }
+        self.slice_claims()?.replacement_slice(old)
     }
 
     /// The slice with a reservation that `new` replaces.
     pub fn replaced_slice(&self, new: WorkloadId) -> Option<WorkloadId> {
-        if self.state.workloads.has_claims() {
-            replaced_reservation(&self.state.names, &self.state.workloads, new)
-        } else {
-            None
-        }
+        self.slice_claims()?.replaced_reservation(new)
+    }
+
+    fn slice_claims(&self) -> Option<SliceClaims<'_>> {
+        let State { names, workloads, .. } = &self.state;
+        workloads.has_claims().then(|| SliceClaims::new(names, workloads))
     }
 
     /// Whether an event repeats what is known, and changes nothing: a Cohort with a new status alone.

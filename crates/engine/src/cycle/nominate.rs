@@ -15,11 +15,12 @@ use crate::preemption::target::PreemptionTarget;
 use crate::preemption::{search, simulation, target};
 use crate::queues::layer::QueueLayer;
 use crate::settings::EngineSettings;
+use crate::slices::SliceClaims;
 use crate::state::State;
 use crate::topology::layer::TopologyLayer;
 use crate::workloads::layer::WorkloadLayer;
 use crate::workloads::record::{LastAssignment, TriedFlavor, TriedFlavors, WorkloadRecord};
-use crate::{checks, slices, topology};
+use crate::{checks, topology};
 
 /// Takes a head out of its pending queue and computes its assignment and preemption targets.
 pub(super) fn nominate(state: &mut State, entry: &mut CycleEntry) {
@@ -128,7 +129,7 @@ fn find_assignment(state: &mut State, entry: &mut CycleEntry, limits: Evaluation
     let EvaluationLimits { tried, nominated, refused, candidates } = limits;
     let class = Arc::clone(&entry.class);
     let (workload, queue) = (entry.workload, entry.queue);
-    let replaced_slice = slices::replaced(&state.names, &state.workloads, workload, queue);
+    let replaced_slice = SliceClaims::new(&state.names, &state.workloads).replaced(workload, queue);
     entry.replaced_slice = replaced_slice;
     let attempt = AssignmentAttempt {
         tried,

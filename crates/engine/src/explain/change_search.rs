@@ -13,7 +13,7 @@ use crate::explain::explanation::{PodSetExplanation, TopologyExplanation};
 use crate::explain::short_flavors::{ShortFlavors, ShortSlot};
 use crate::ids::{QueueId, Slot, WorkloadId};
 use crate::preemption::simulation::{remove_workload, restore_workload};
-use crate::slices;
+use crate::slices::SliceClaims;
 use crate::spec::{ClusterQueueInfo, PreemptionSpec};
 use crate::state::State;
 use crate::workloads::equivalence_class::EquivalenceClass;
@@ -132,8 +132,9 @@ impl<'a> ChangeSearch<'a> {
     /// Whether a Workload shares its quota with another slice of its job, which keeps the quota when one of them ends.
     fn is_slice(&self, id: WorkloadId) -> bool {
         let State { names, workloads, .. } = &*self.state;
-        let hands_over = |old| slices::quota_successor(names, workloads, old).is_some();
-        hands_over(id) || slices::replaced_reservation(names, workloads, id).is_some_and(hands_over)
+        let claims = SliceClaims::new(names, workloads);
+        let hands_over = |old| claims.quota_successor(old).is_some();
+        hands_over(id) || claims.replaced_reservation(id).is_some_and(hands_over)
     }
 
     fn fits_without(&mut self, ended: WorkloadId) -> bool {

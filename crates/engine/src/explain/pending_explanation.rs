@@ -23,6 +23,7 @@ use crate::queues::cluster_queue::GroupSlots;
 use crate::queues::layer::QueueLayer;
 use crate::quota::layer::QuotaLayer;
 use crate::reason::NoFitReason;
+use crate::slices::SliceClaims;
 use crate::spec::{PodSetSpec, QueueEligibility, TopologyTiming};
 use crate::state::State;
 use crate::topology::layer::TopologyLayer;
@@ -119,7 +120,7 @@ fn inactive(
 
 fn pod_sets(state: &State, id: WorkloadId, queue: QueueId) -> Vec<PodSetExplanation> {
     let class = state.class_of(id);
-    let replaced_slice = slices::replaced(&state.names, &state.workloads, id, queue);
+    let replaced_slice = SliceClaims::new(&state.names, &state.workloads).replaced(id, queue);
     let attempt = AssignmentAttempt { replaced_slice, ..AssignmentAttempt::new(id, queue, &class) };
     let mut earlier =
         EarlierPodSets { usage: SlotUsage::new(), probe: PlacementProbe::new(state, &class) };
