@@ -1,4 +1,4 @@
-//! Quota reservations: charging what a Workload gets, releasing it, and marking it as evicted.
+//! Quota reservations: charging what a Workload gets, releasing it, moving its pods, and marking it as evicted.
 //!
 //! A reservation charges quota and topology usage, and adds the Workload to its ClusterQueue's reserving ones. A release
 //! gives all of that back and requeues the inadmissible Workloads of the cohort tree. Source: docs/reference/kueue.md §2.5.
@@ -8,10 +8,12 @@ use crate::apply::cluster_queue::queue_record;
 use crate::ids::WorkloadId;
 use crate::queues::layer::QueueLayer;
 use crate::quota::layer::QuotaLayer;
+use crate::second_pass::needed;
 use crate::settings::EngineSettings;
 use crate::slice_changes;
 use crate::spec::{AdmissionSpec, AssignedResource, PodSetAdmission};
 use crate::state::State;
+use crate::topology::ReplacementAssignments;
 use crate::topology::layer::TopologyLayer;
 use crate::workloads::admission::AdmissionRecord;
 use crate::workloads::layer::WorkloadLayer;
@@ -79,7 +81,7 @@ pub(crate) fn enter_reservation(
     let index = state.queues.add_reserving(queue, id, priority);
     state.workloads.set_admission(id, admission, index);
     slice_changes::reserved(state, id);
-    crate::delayed_topology::update(&mut state.workloads, &state.queues, id);
+    needed::update(&mut state.workloads, &state.queues, id);
 }
 
 /// Releases the quota of a Workload with its entry penalty, and requeues the cohort tree and the users of the nodes that
@@ -141,5 +143,47 @@ pub(crate) fn requeue_users_of_domains(
     queues.requeue_where(|queue| {
         let mut flavors = queue.groups.iter().flat_map(|group| &group.flavors);
         flavors.any(|flavor| shared.contains(flavor))
+    });
+}
+
+/// Replaces the pod sets of an admission; the charged quota stays.
+pub(crate) fn set_pod_sets(
+    workloads: &mut WorkloadLayer,
+    topology: &mut TopologyLayer,
+    id: WorkloadId,
+    pod_sets: Vec<PodSetAdmission>,
+) {
+    reassign(workloads, topology, id, |held| *held = pod_sets);
+}
+
+/// Changes the pod sets of an admission together with the topology usage that they charge.
+fn reassign(
+    workloads: &mut WorkloadLayer,
+    topology: &mut TopologyLayer,
+    id: WorkloadId,
+    change: impl FnOnce(&mut Vec<PodSetAdmission>),
+) {
+    if let Some(admission) = workloads.admission(id) {
+        topology.release_admission(admission, workloads.class(id));
+    }
+    workloads.change_pod_sets(id, change);
+    if let Some(admission) = workloads.admission(id) {
+        topology.charge_admission(admission, workloads.class(id));
+    }
+}
+
+/// Replaces topology assignments and charges the difference.
+pub(crate) fn move_pods(
+    workloads: &mut WorkloadLayer,
+    topology: &mut TopologyLayer,
+    id: WorkloadId,
+    moved: ReplacementAssignments,
+) {
+    reassign(workloads, topology, id, |pod_sets| {
+        for (pod_set, domains) in moved {
+            if let Some(one) = pod_sets.get_mut(pod_set) {
+                one.domains = domains;
+            }
+        }
     });
 }

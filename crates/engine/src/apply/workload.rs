@@ -139,7 +139,7 @@ fn update_reserving(
             state.queues.requeue_cohort_tree(queue);
         }
     }
-    crate::delayed_topology::update(&mut state.workloads, &state.queues, id);
+    crate::second_pass::needed::update(&mut state.workloads, &state.queues, id);
 }
 
 /// The observed admission, with the topology assignments that are decided and not observed yet.

@@ -9,7 +9,7 @@ use crate::cycle::leaving_pods::awaited_assignment;
 use crate::flavors::assign::assign;
 use crate::flavors::assignment::{Assignment, FlavorAssignmentMode};
 use crate::flavors::attempt::{AssignmentAttempt, NominatedFlavor};
-use crate::flavors::{delayed_topology, podset_reducer};
+use crate::flavors::{podset_reducer, topology_timing};
 use crate::ids::{FlavorId, QueueId, WorkloadId};
 use crate::preemption::target::PreemptionTarget;
 use crate::preemption::{search, simulation, target};
@@ -187,7 +187,7 @@ fn attempt_with(
     state.scratch.invalidate();
     assign(state, attempt, assignment);
     // Marks delayed pod sets first, so that no domains are searched for them.
-    delayed_topology::delay_topology(&state.topology, &state.queues, attempt.queue, assignment);
+    topology_timing::delay_topology(&state.topology, &state.queues, attempt.queue, assignment);
     let may_wait = may_wait_for_pods(&state.topology, assignment);
     let without_domains = may_wait.then(|| assignment.clone());
     topology::assign(state, attempt, assignment);

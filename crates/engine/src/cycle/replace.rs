@@ -11,11 +11,10 @@ use crate::flavors::assignment::{
 };
 use crate::ids::{QueueId, TopologyNodeId, WorkloadId};
 use crate::names::Names;
-use crate::node_moves::move_pods;
 use crate::preemption::simulation::{simulate_leaving, simulate_removal};
 use crate::quota::layer::QuotaLayer;
 use crate::reason::NoFitReason;
-use crate::reservations::mark_evicted;
+use crate::reservations::{mark_evicted, move_pods};
 use crate::spec::PodSetAdmission;
 use crate::state::State;
 use crate::topology;

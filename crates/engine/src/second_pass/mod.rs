@@ -4,12 +4,14 @@
 //! ready: with the assigned flavors, without charging quota. If the domains are in use, the second pass preempts by
 //! the same policies as for heads, and a later attempt assigns the domains. It preempts nothing if pods that are to leave
 //! and Workloads that are evicted already free domains. An assignment stands until its write
-//! fails; an object observed without it meanwhile does not remove it. Source: docs/reference/kueue.md §3.7.
+//! fails; an object observed without it meanwhile does not remove it. [`needed`] says which Workloads need a second pass;
+//! delays and attempts are in the workload layer. Source: docs/reference/kueue.md §3.7.
 //!
 //! Cost: nothing without second passes; one topology search per attempt, and one per preemption candidate considered.
 
+pub(crate) mod needed;
+
 use crate::cycle::preparation;
-use crate::delayed_topology::{is_delayed_here, set_pod_sets};
 use crate::engine::Engine;
 use crate::flavors::assignment::{
     Assignment, FlavorAssignment, FlavorAssignmentMode, PodSetFlavorAssignment,
@@ -23,6 +25,8 @@ use crate::preemption::target::{PreemptionTarget, WorkloadIds, ids};
 use crate::queues::layer::QueueLayer;
 use crate::quota::layer::QuotaLayer;
 use crate::reason::NoFitReason;
+use crate::reservations::{mark_evicted, set_pod_sets};
+use crate::second_pass::needed::is_delayed_here;
 use crate::spec::PodSetAdmission;
 use crate::state::State;
 use crate::time::Time;
@@ -190,7 +194,7 @@ fn preemption_targets(
     }
     // Targets count as evicted at once, also for the cycle that follows.
     for target in &targets {
-        crate::reservations::mark_evicted(state, target.workload);
+        mark_evicted(state, target.workload);
     }
     targets
 }

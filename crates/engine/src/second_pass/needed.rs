@@ -7,7 +7,6 @@ use crate::checks;
 use crate::ids::{QueueId, WorkloadId};
 use crate::queues::layer::QueueLayer;
 use crate::spec::{CheckState, PodSetAdmission, TopologyTiming};
-use crate::topology::layer::TopologyLayer;
 use crate::workloads::layer::WorkloadLayer;
 use crate::workloads::record::WorkloadRecord;
 
@@ -38,30 +37,4 @@ pub(crate) fn is_delayed_here(
     let on_worker =
         |flavor| checks::topology_timing(queues, queue, flavor) == TopologyTiming::OnWorker;
     pod_set.delayed_topology && !pod_set.flavors().any(on_worker)
-}
-
-/// Replaces the pod sets of an admission; the charged quota stays.
-pub(crate) fn set_pod_sets(
-    workloads: &mut WorkloadLayer,
-    topology: &mut TopologyLayer,
-    id: WorkloadId,
-    pod_sets: Vec<PodSetAdmission>,
-) {
-    reassign(workloads, topology, id, |held| *held = pod_sets);
-}
-
-/// Changes the pod sets of an admission together with the topology usage that they charge.
-pub(crate) fn reassign(
-    workloads: &mut WorkloadLayer,
-    topology: &mut TopologyLayer,
-    id: WorkloadId,
-    change: impl FnOnce(&mut Vec<PodSetAdmission>),
-) {
-    if let Some(admission) = workloads.admission(id) {
-        topology.release_admission(admission, workloads.class(id));
-    }
-    workloads.change_pod_sets(id, change);
-    if let Some(admission) = workloads.admission(id) {
-        topology.charge_admission(admission, workloads.class(id));
-    }
 }
