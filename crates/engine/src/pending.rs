@@ -9,7 +9,7 @@ use crate::settings::EngineSettings;
 use crate::spec::{LocalQueueInfo, QueueEligibility};
 use crate::state::State;
 use crate::workloads::layer::WorkloadLayer;
-use crate::workloads::record::{QueuePosition, WorkloadRecord};
+use crate::workloads::record::{QueuePosition, ScanProgress, WorkloadRecord};
 
 /// The ClusterQueue of a LocalQueue; `None` while the LocalQueue is stopped.
 pub(crate) fn target(spec: &LocalQueueInfo) -> Option<QueueId> {
@@ -95,9 +95,13 @@ pub(crate) fn replace(
     } else {
         leave_queue(queues, workloads, id);
     }
-    let continues = stays && keeps_scan_progress(settings, workloads.at(id), new.class);
+    let scan_progress = if stays && keeps_scan_progress(settings, workloads.at(id), new.class) {
+        ScanProgress::Kept
+    } else {
+        ScanProgress::Dropped
+    };
     alter_preemptor(queues, workloads, id, new.class);
-    workloads.replace(id, new, continues);
+    workloads.replace(id, new, scan_progress);
     was_active
 }
 

@@ -88,9 +88,9 @@ fn refresh(quota: &mut QuotaLayer, topology: &TopologyLayer, queues: &mut QueueL
             update_cohort_cycle(quota, queues, id, all, &changed);
             // Recomputed for every ClusterQueue: a flavor, Topology or check may concern any of
             // them.
-            let (active, topology_only) =
-                (is_active(quota, topology, queues, id), is_topology_only(quota, queues, id));
-            queues.set_activity(id, active, topology_only);
+            let topology_only = is_topology_only(quota, queues, id);
+            queues.set_active(id, is_active(quota, topology, queues, id));
+            queues.set_topology_only(id, topology_only);
         }
     }
     // Last, because heights count only active ClusterQueues.

@@ -17,7 +17,7 @@ use crate::slices::SliceClaims;
 use crate::spec::{ClusterQueueInfo, PreemptionSpec};
 use crate::state::State;
 use crate::workloads::equivalence_class::EquivalenceClass;
-use crate::workloads::record::WorkloadRecord;
+use crate::workloads::record::{ScanProgress, WorkloadRecord};
 use crate::workloads::usage::charged;
 
 /// Evaluations of a Workload for one explanation.
@@ -230,7 +230,7 @@ impl<'a> ChangeSearch<'a> {
         let class = EquivalenceClass { priority, ..(**workloads.class(self.workload)).clone() };
         let class = workloads.acquire_class(class);
         let record = WorkloadRecord { priority, class, ..workloads.at(self.workload).clone() };
-        workloads.replace(self.workload, record, true);
+        workloads.replace(self.workload, record, ScanProgress::Kept);
         self.evaluate()
     }
 }

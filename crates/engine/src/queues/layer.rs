@@ -179,17 +179,21 @@ impl QueueLayer {
         }
     }
 
-    /// Sets what follows from the configuration: whether the ClusterQueue hands out heads, and whether all its flavors
-    /// have a topology.
+    /// Sets whether the ClusterQueue hands out heads.
     ///
     /// Workloads of an inactive ClusterQueue do not wait for cluster capacity; once it is active, they are evaluated again.
-    pub(crate) fn set_activity(&mut self, id: QueueId, active: bool, topology_only: bool) {
+    pub(crate) fn set_active(&mut self, id: QueueId, active: bool) {
         let queue = self.cluster_queues.at_mut(id);
         if active && !queue.active {
             queue.pending.note_configuration();
             self.requeue_requests.add(queue.node);
         }
-        (queue.active, queue.topology_only) = (active, topology_only);
+        queue.active = active;
+    }
+
+    /// Sets whether all flavors of a ClusterQueue have a topology.
+    pub(crate) fn set_topology_only(&mut self, id: QueueId, topology_only: bool) {
+        self.cluster_queues.at_mut(id).topology_only = topology_only;
     }
 
     /// Sets whether a ClusterQueue was in a cohort cycle at the last check.

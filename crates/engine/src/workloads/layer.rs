@@ -12,7 +12,7 @@ use crate::spec::{PodSetAdmission, QueueEligibility};
 use crate::time::Time;
 use crate::workloads::admission::AdmissionRecord;
 use crate::workloads::equivalence_class::{EquivalenceClass, EquivalenceClasses};
-use crate::workloads::record::{LastAssignment, QueuePosition, WorkloadRecord};
+use crate::workloads::record::{LastAssignment, QueuePosition, ScanProgress, WorkloadRecord};
 use crate::workloads::second_passes::SecondPasses;
 use crate::workloads::slice_replacements::SliceReplacements;
 use crate::workloads::table::WorkloadTable;
@@ -124,11 +124,17 @@ impl WorkloadLayer {
         self.table.insert(id, workload);
     }
 
-    /// Replaces a Workload without a reservation. With `keeps_scan` it continues its flavor scan.
-    pub(crate) fn replace(&mut self, id: WorkloadId, new: WorkloadRecord, keeps_scan: bool) {
+    /// Replaces a Workload without a reservation.
+    pub(crate) fn replace(
+        &mut self,
+        id: WorkloadId,
+        new: WorkloadRecord,
+        scan_progress: ScanProgress,
+    ) {
         let old = self.table.at_mut(id);
         let (old_class, settled_penalty) = (old.class, old.take_settled_penalty(&new));
-        let last_assignment = old.last_assignment.take().filter(|_| keeps_scan);
+        let last_assignment = old.last_assignment.take();
+        let last_assignment = last_assignment.filter(|_| scan_progress == ScanProgress::Kept);
         self.table.insert(id, WorkloadRecord { last_assignment, settled_penalty, ..new });
         self.classes.release(old_class);
     }

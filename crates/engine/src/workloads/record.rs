@@ -46,6 +46,13 @@ pub(crate) struct TriedFlavor {
 /// Where the scans of a Workload stopped.
 pub(crate) type TriedFlavors = SmallVec<[TriedFlavor; 4]>;
 
+/// Whether a changed Workload continues its flavor scan where the last one stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ScanProgress {
+    Kept,
+    Dropped,
+}
+
 /// Progress of the last flavor scan, from which the next attempt continues.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LastAssignment {
