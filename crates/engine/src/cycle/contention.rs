@@ -41,8 +41,10 @@ impl Contention {
     pub(super) fn enter(
         &mut self,
         state: &State,
-        (queue, workload): (QueueId, WorkloadId),
-        (borrow, usage): (u32, SlotUsage),
+        queue: QueueId,
+        workload: WorkloadId,
+        borrow: u32,
+        usage: SlotUsage,
     ) {
         let node = state.queues.at(queue).node;
         let one = state.workloads.at(workload);

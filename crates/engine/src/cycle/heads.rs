@@ -104,7 +104,9 @@ impl Heads {
                 match certain_fit(state, id, workload) {
                     // The usage is known, so contention decides whether an evaluation can lead to a
                     // reservation.
-                    Some(fit) => self.contention.enter(state, (id, workload), fit),
+                    Some((borrow, usage)) => {
+                        self.contention.enter(state, id, workload, borrow, usage);
+                    }
                     None => self.evaluate(state, id, workload),
                 }
             }

@@ -78,9 +78,9 @@ fn decide(state: &mut State, failure: &mut NodeFailure) -> Option<CycleEntry> {
             evict(state, failure, queue)
         }
         // The Workload keeps its other pods, and the attempt is repeated when capacity changes.
-        Err(failed) => {
+        Err((pod_set, reason)) => {
             let mut entry = entry(state, id, queue, CycleOutcome::NodeNotReplaced);
-            explain(&mut entry, failed);
+            explain(&mut entry, pod_set, reason);
             entry
         }
     })
@@ -160,7 +160,7 @@ fn as_assigned(
     }
 }
 
-fn explain(entry: &mut CycleEntry, (pod_set, reason): (usize, PlacementFailure)) {
+fn explain(entry: &mut CycleEntry, pod_set: usize, reason: PlacementFailure) {
     let one = &mut entry.assignment.pod_sets[pod_set];
     one.reasons.push(NoFitReason::TopologyPlacement(Box::new(reason)));
     one.flavor_assignments

@@ -9,6 +9,7 @@ use crate::reservations::mark_evicted;
 use crate::settings::EngineSettings;
 use crate::spec::QueueingStrategy;
 use crate::state::State;
+use crate::workloads::capacity_waits::CapacityWait;
 use crate::workloads::layer::WorkloadLayer;
 use crate::workloads::record::{LastAssignment, TriedFlavor};
 
@@ -22,8 +23,12 @@ pub(super) fn requeue(state: &mut State, entry: &mut CycleEntry) {
     match entry.outcome {
         CycleOutcome::NoClusterCapacity(key) => {
             let preempts = entry.assignment.mode() == FlavorAssignmentMode::Preempt;
-            let keys = (key, entry.further_keys.as_slice());
-            state.workloads.await_capacity(id, keys, preempts || entry.lacks_quota);
+            let wait = CapacityWait {
+                key,
+                further_keys: &entry.further_keys,
+                awaits_quota: preempts || entry.lacks_quota,
+            };
+            state.workloads.await_capacity(id, wait);
         }
         _ => state.workloads.end_wait(id),
     }

@@ -63,14 +63,15 @@ impl Engine {
         };
         let state = what_if.state_mut();
         dequeue(&mut state.queues, &mut state.workloads, id);
-        let (admissible, changes) = search(state, (queue, id), &why.pod_sets);
+        let (admissible, changes) = search(state, queue, id, &why.pod_sets);
         Some(AdmissionExplanation { why, admissible, changes })
     }
 }
 
 fn search(
     state: &mut State,
-    (queue, id): (QueueId, WorkloadId),
+    queue: QueueId,
+    id: WorkloadId,
     pod_sets: &[PodSetExplanation],
 ) -> (bool, Vec<SufficientChange>) {
     let mut search = ChangeSearch::new(state, queue, id);

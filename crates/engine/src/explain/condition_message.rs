@@ -149,7 +149,7 @@ pub(super) fn reason_message(engine: &Engine, reason: &NoFitReason) -> String {
     let flavor = |id: FlavorId| engine.names().flavors.name(id);
     match reason {
         NoFitReason::ExceedsMaximum { slot, earlier, request, maximum } => {
-            exceeds_maximum(engine, *slot, (*earlier, *request), *maximum)
+            exceeds_maximum(engine, *slot, *earlier, *request, *maximum)
         }
         NoFitReason::InUse { slot, missing } => in_use(engine, *slot, *missing),
         NoFitReason::Taint { flavor: id, taint } => untolerated_taint(engine, *id, *taint),
@@ -189,7 +189,8 @@ pub(super) fn reason_message(engine: &Engine, reason: &NoFitReason) -> String {
 fn exceeds_maximum(
     engine: &Engine,
     slot: Slot,
-    (earlier, request): (Amount, Amount),
+    earlier: Amount,
+    request: Amount,
     maximum: Amount,
 ) -> String {
     let (flavor, resource) = slot_names(engine, slot);

@@ -53,7 +53,8 @@ fn assign_group(
         probe: are_empty(attempt, members).then(|| probe(state, attempt, members, out)),
         ..GroupAssignment::default()
     };
-    found.assign_resources(state, attempt, (members, &requests), &out.usage);
+    let group_request = GroupRequest { attempt, members, requests: &requests };
+    found.assign_resources(state, group_request, &out.usage);
     if found.no_fit {
         out.pending_reason = out.pending_reason.max(found.pending_reason);
     }
@@ -66,6 +67,14 @@ fn assign_group(
         one.trials.clone_from(&found.trials);
     }
     !found.no_fit
+}
+
+/// Pod sets that get the same flavors, and their total requests.
+#[derive(Debug, Clone, Copy)]
+struct GroupRequest<'a> {
+    attempt: &'a AssignmentAttempt<'a>,
+    members: &'a [usize],
+    requests: &'a [(ResourceId, Amount)],
 }
 
 /// The flavors of one group of pod sets.
@@ -92,10 +101,10 @@ impl GroupAssignment {
     fn assign_resources(
         &mut self,
         state: &mut State,
-        attempt: &AssignmentAttempt<'_>,
-        (members, requests): (&[usize], &[(ResourceId, Amount)]),
+        group_request: GroupRequest<'_>,
         assumed: &SlotUsage,
     ) {
+        let GroupRequest { attempt, members, requests } = group_request;
         let groups = Arc::clone(&state.queues.at(attempt.queue).groups);
         let mut done: SmallVec<[usize; 4]> = SmallVec::new();
         for &(resource, amount) in requests {
@@ -172,7 +181,7 @@ fn probe(
     members: &[usize],
     out: &Assignment,
 ) -> Box<EmptyGroupProbe> {
-    let requests = requests_of(&state.names, &state.queues, attempt, (members, |_| 1));
+    let requests = requests_of(&state.names, &state.queues, attempt, members, |_| 1);
     let mut earlier = SlotUsage::new();
     for choice in out.pod_sets.iter().flat_map(|one| &one.flavor_assignments) {
         charge(&mut earlier, choice.slot, choice.amount);
@@ -186,7 +195,7 @@ fn group_requests(
     attempt: &AssignmentAttempt<'_>,
     members: &[usize],
 ) -> PodSetRequests {
-    requests_of(names, queues, attempt, (members, |member| attempt.count(member)))
+    requests_of(names, queues, attempt, members, |member| attempt.count(member))
 }
 
 /// Summed requests of so many pods of each pod set.
@@ -194,7 +203,8 @@ fn requests_of(
     names: &Names,
     queues: &QueueLayer,
     attempt: &AssignmentAttempt<'_>,
-    (members, count): (&[usize], impl Fn(usize) -> i64),
+    members: &[usize],
+    count: impl Fn(usize) -> i64,
 ) -> PodSetRequests {
     let mut sums = PodSetRequests::new();
     for &member in members {

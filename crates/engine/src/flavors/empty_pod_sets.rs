@@ -31,7 +31,8 @@ pub(crate) fn are_empty(attempt: &AssignmentAttempt<'_>, members: &[usize]) -> b
 pub(crate) fn beyond_capacity(
     state: &State,
     flavor_request: &FlavorRequest<'_>,
-    (probe, index): (&EmptyGroupProbe, usize),
+    probe: &EmptyGroupProbe,
+    index: usize,
 ) -> SmallVec<[NoFitReason; 1]> {
     let node = state.queues.at(flavor_request.attempt.queue).node;
     let beyond = |&(resource, request): &_| {

@@ -81,7 +81,8 @@ pub(crate) fn scan(
         return scan_for_probe(state, flavor_request, assumed, reasons);
     }
     let first = first_flavor(&state.settings, flavor_request);
-    scan_range(state, flavor_request, (first..flavor_request.group.flavors.len(), assumed), reasons)
+    let end = flavor_request.group.flavors.len();
+    scan_range(state, flavor_request, first..end, assumed, reasons)
 }
 
 /// Scans flavors for pod sets without pods. Capacity decides about them and not usage, so that every attempt gives them the same
@@ -95,11 +96,11 @@ fn scan_for_probe(
 ) -> ScanResult {
     let end = flavor_request.group.flavors.len();
     let known = reasons.len();
-    let mut found = scan_range(state, flavor_request, (0..end, assumed), reasons);
+    let mut found = scan_range(state, flavor_request, 0..end, assumed, reasons);
     if found.flavor_assignments.is_none() {
         reasons.truncate(known);
         let any = FlavorRequest { probe: None, ..*flavor_request };
-        found = scan_range(state, &any, (0..end, assumed), reasons);
+        found = scan_range(state, &any, 0..end, assumed, reasons);
     }
     // Without the gate an entry with an assignment counts as unfinished all the same.
     if state.settings.flavor_fungibility {
@@ -112,15 +113,16 @@ fn scan_for_probe(
 fn scan_range(
     state: &mut State,
     flavor_request: &FlavorRequest<'_>,
-    (range, assumed): (Range<usize>, &SlotUsage),
+    flavors: Range<usize>,
+    assumed: &SlotUsage,
     reasons: &mut SmallVec<[NoFitReason; 1]>,
 ) -> ScanResult {
     let mut found = FlavorScan::default();
     let mut last = None;
     let known = reasons.len();
-    for index in range {
+    for index in flavors {
         last = Some(index);
-        if found.try_flavor(state, flavor_request, (index, assumed), reasons) {
+        if found.try_flavor(state, flavor_request, index, assumed, reasons) {
             break;
         }
     }
@@ -142,7 +144,8 @@ impl FlavorScan {
         &mut self,
         state: &mut State,
         flavor_request: &FlavorRequest<'_>,
-        (index, assumed): (usize, &SlotUsage),
+        index: usize,
+        assumed: &SlotUsage,
         reasons: &mut SmallVec<[NoFitReason; 1]>,
     ) -> bool {
         let flavor = flavor_request.group.flavors[index];
@@ -157,7 +160,7 @@ impl FlavorScan {
             return false;
         }
         if let Some(probe) = flavor_request.probe
-            && self.fails_probe(state, flavor_request, (probe, index), reasons)
+            && self.fails_probe(state, flavor_request, probe, index, reasons)
         {
             return false;
         }
@@ -186,10 +189,11 @@ impl FlavorScan {
         &mut self,
         state: &State,
         flavor_request: &FlavorRequest<'_>,
-        (probe, index): (&EmptyGroupProbe, usize),
+        probe: &EmptyGroupProbe,
+        index: usize,
         reasons: &mut SmallVec<[NoFitReason; 1]>,
     ) -> bool {
-        let beyond = beyond_capacity(state, flavor_request, (probe, index));
+        let beyond = beyond_capacity(state, flavor_request, probe, index);
         if beyond.is_empty() {
             return false;
         }

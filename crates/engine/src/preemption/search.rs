@@ -77,7 +77,7 @@ pub(crate) fn simulate(
         PreemptionRequest { attempt, usage: &usage, contested: &[slot], assignment: None };
     let mut targets = std::mem::take(&mut state.scratch.targets);
     find(state, &request, &mut targets);
-    let granular_mode = granular_mode_of(state, attempt, (slot, amount), &targets);
+    let granular_mode = granular_mode_of(state, attempt, slot, amount, &targets);
     (state.scratch.targets, state.scratch.found_for) = (targets, Some((slot, amount)));
     granular_mode
 }
@@ -85,7 +85,8 @@ pub(crate) fn simulate(
 fn granular_mode_of(
     state: &mut State,
     attempt: &AssignmentAttempt<'_>,
-    (slot, amount): (Slot, Amount),
+    slot: Slot,
+    amount: Amount,
     targets: &[PreemptionTarget],
 ) -> GranularMode {
     let node = state.queues.at(attempt.queue).node;

@@ -75,7 +75,7 @@ impl Engine {
         let mut taken = WorkloadIds::new();
         let mut passes = Vec::with_capacity(ready.len());
         for (id, failed) in ready {
-            let pass = attempt(state, (id, failed), now, &taken);
+            let pass = attempt(state, id, failed, now, &taken);
             // A target is preempted for one second pass; later ones wait for another attempt.
             taken.extend(pass.targets.iter().map(|target| target.workload));
             passes.push(pass);
@@ -98,7 +98,8 @@ fn ready(workloads: &mut WorkloadLayer, now: Time) -> Vec<(WorkloadId, u32)> {
 /// Makes one attempt after `failed` failed ones. `taken` are the targets of earlier second passes.
 fn attempt(
     state: &mut State,
-    (id, failed): (WorkloadId, u32),
+    id: WorkloadId,
+    failed: u32,
     now: Time,
     taken: &[WorkloadId],
 ) -> SecondPass {

@@ -20,9 +20,9 @@ use crate::topology::domain_selection::{
 use crate::topology::domain_tree::DomainTree;
 use crate::topology::exclusion_stats::ExclusionStats;
 use crate::topology::fill_in_counts::{CountsByDomain, fill_in_counts};
-use crate::topology::leaf_counts::CountRequest;
+use crate::topology::leaf_counts::{CountRequest, TolerantPods};
 use crate::topology::needed_capacity::PodsToAssign;
-use crate::topology::node_counts::{charge, take_nodes};
+use crate::topology::node_counts::{LeafNodes, charge};
 use crate::topology::normalized_request::NormalizedRequest;
 use crate::topology::resource_table::ResourceTable;
 use crate::topology::sorted_domains::FillOrder;
@@ -287,8 +287,9 @@ impl<'a> AssignmentSearch<'a> {
         charge(taken, self.tree.row(leaf), request.spec, pods);
         if self.is_by_node() {
             let SearchTables { names, topologies, .. } = self.tables;
-            let of_pod_set = (request.spec, self.tolerations(request.flavor));
-            take_nodes((topologies, names, self.tree), of_pod_set, taken, (leaf, pods));
+            let tolerations = self.tolerations(request.flavor);
+            let of_pod_set = TolerantPods { spec: request.spec, tolerations };
+            LeafNodes { topologies, tree: self.tree, leaf }.take(names, of_pod_set, pods, taken);
         }
     }
 

@@ -49,15 +49,23 @@ pub(crate) struct DomainTree {
     by_name: HashMap<Box<str>, DomainId>,
 }
 
+/// The objects that define a tree.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TreeSource<'a> {
+    pub(super) topology: TopologyId,
+    pub(super) spec: &'a TopologyLevels,
+    pub(super) flavor: &'a FlavorSpec,
+}
+
 impl DomainTree {
     /// The tree without usage, for `width` resources. The nodes of leaves that are none matter only where pods are counted `by_node`.
     pub(super) fn build(
-        (topology, spec): (TopologyId, &TopologyLevels),
-        flavor: &FlavorSpec,
+        source: TreeSource<'_>,
         nodes: &DenseTable<TopologyNodeId, Option<TopologyNodeSpec>>,
         width: usize,
         by_node: bool,
     ) -> Self {
+        let TreeSource { topology, spec, flavor } = source;
         let mut tree = Self {
             topology,
             levels: spec.levels.clone(),
@@ -125,25 +133,27 @@ impl DomainTree {
         for &node in members {
             self.by_node.insert(node, leaf);
             if let Some(spec) = nodes.find(node) {
-                self.add_capacity((node, leaf), spec, 1);
+                self.add_capacity(node, leaf, spec, 1);
             }
         }
     }
 
     fn add_capacity(
         &mut self,
-        node: (TopologyNodeId, DomainId),
+        node: TopologyNodeId,
+        leaf: DomainId,
         spec: &TopologyNodeSpec,
         sign: i64,
     ) {
-        self.add_amounts(node, &spec.allocatable, sign);
+        self.add_amounts(node, leaf, &spec.allocatable, sign);
         // Free capacity excludes pods that TAS does not manage (docs/reference/kueue.md §4.11).
-        self.add_amounts(node, &spec.foreign, -sign);
+        self.add_amounts(node, leaf, &spec.foreign, -sign);
     }
 
     fn add_amounts(
         &mut self,
-        (node, leaf): (TopologyNodeId, DomainId),
+        node: TopologyNodeId,
+        leaf: DomainId,
         amounts: &[(ResourceId, Amount)],
         sign: i64,
     ) {
@@ -163,8 +173,8 @@ impl DomainTree {
     ) {
         // A node outside of the tree changes nothing in it.
         if let Some(&leaf) = self.by_node.get(&node) {
-            self.add_capacity((node, leaf), old, -1);
-            self.add_capacity((node, leaf), new, 1);
+            self.add_capacity(node, leaf, old, -1);
+            self.add_capacity(node, leaf, new, 1);
         }
     }
 
@@ -176,7 +186,7 @@ impl DomainTree {
         sign: i64,
     ) {
         if let Some(&leaf) = self.by_node.get(&node) {
-            self.add_amounts((node, leaf), &spec.leaving, sign);
+            self.add_amounts(node, leaf, &spec.leaving, sign);
         }
     }
 
@@ -325,8 +335,9 @@ mod tests {
         nodes.push(Some(node("h1")));
         nodes.push(Some(node("h2")));
         let levels = TopologyLevels { levels: vec!["rack".into()] };
-        let topology = (TopologyId(0), &levels);
-        DomainTree::build(topology, &FlavorSpec::default(), &nodes, 1, by_node).n_aggregated()
+        let flavor = FlavorSpec::default();
+        let source = TreeSource { topology: TopologyId(0), spec: &levels, flavor: &flavor };
+        DomainTree::build(source, &nodes, 1, by_node).n_aggregated()
     }
 
     #[test]

@@ -293,7 +293,7 @@ fn has_free_domains(state: &State, entry: &CycleEntry, retained: &RetainedAssign
             let pods = pods_beyond_previous(tree, previous, domain);
             spec.takes().iter().all(|&(resource, amount)| {
                 let used = topology.topologies().used(tree, leaf, resource);
-                let planned = planned.add((flavor, tree, leaf), resource, amount.times(pods));
+                let planned = planned.add(flavor, tree, leaf, resource, amount.times(pods));
                 planned + used <= tree.capacity_of(leaf, resource)
             })
         })

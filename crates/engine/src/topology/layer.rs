@@ -94,7 +94,7 @@ impl TopologyLayer {
         workloads: &WorkloadLayer,
     ) {
         if self.topologies.is_stale() {
-            build(&mut self.topologies, (names, settings), quota, workloads);
+            build(&mut self.topologies, names, settings, quota, workloads);
         }
     }
 
@@ -110,7 +110,7 @@ impl TopologyLayer {
             return Cow::Borrowed(&self.topologies);
         }
         let mut topologies = self.topologies.clone();
-        build(&mut topologies, (names, settings), quota, workloads);
+        build(&mut topologies, names, settings, quota, workloads);
         Cow::Owned(topologies)
     }
 
@@ -206,7 +206,8 @@ impl TopologyLayer {
 
 fn build(
     topologies: &mut Topologies,
-    (names, settings): (&Names, &EngineSettings),
+    names: &Names,
+    settings: &EngineSettings,
     quota: &QuotaLayer,
     workloads: &WorkloadLayer,
 ) {

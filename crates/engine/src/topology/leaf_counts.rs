@@ -48,12 +48,16 @@ pub(super) struct CountRequest<'a> {
 }
 
 /// Pods of a pod set, and the tolerations that they get from their flavor.
-pub(super) type TolerantPods<'a> = (&'a PodSetSpec, &'a [PodToleration]);
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TolerantPods<'a> {
+    pub(super) spec: &'a PodSetSpec,
+    pub(super) tolerations: &'a [PodToleration],
+}
 
 impl<'a> CountRequest<'a> {
     /// The worker pods.
     pub(super) fn pods(&self) -> TolerantPods<'a> {
-        (self.workers, self.tolerations)
+        TolerantPods { spec: self.workers, tolerations: self.tolerations }
     }
 }
 
@@ -88,23 +92,23 @@ pub(super) fn check_leaf<'a>(
 /// The reason why the worker pods cannot run on a node of this id.
 pub(super) fn check_node<'a>(
     topologies: &'a Topologies,
-    (workers, tolerations): TolerantPods<'_>,
+    pods: TolerantPods<'_>,
     id: TopologyNodeId,
 ) -> Option<LeafExclusion<'a>> {
-    let takes_any = workers.selection.takes_any_labels();
+    let takes_any = pods.spec.selection.takes_any_labels();
     // Pods without selector, affinity and tolerations only need the node's labels and taints if it has taints.
     let matters = !takes_any || topologies.is_tainted(id);
     let node = topologies.node(id).filter(|_| matters)?;
-    node_exclusion((workers, tolerations), node)
+    node_exclusion(pods, node)
 }
 
 /// The reason why the worker pods cannot run on a node.
 pub(super) fn node_exclusion<'a>(
-    (workers, tolerations): TolerantPods<'_>,
+    pods: TolerantPods<'_>,
     node: &'a TopologyNodeSpec,
 ) -> Option<LeafExclusion<'a>> {
-    let selection = &workers.selection;
-    if let Some((_, taint)) = selection.untolerated(&node.taints, tolerations) {
+    let selection = &pods.spec.selection;
+    if let Some((_, taint)) = selection.untolerated(&node.taints, pods.tolerations) {
         Some(LeafExclusion::Taint(taint))
     } else if !selection.selects_node(&node.labels) {
         Some(LeafExclusion::Selector)

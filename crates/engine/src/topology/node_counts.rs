@@ -70,7 +70,7 @@ pub(super) fn is_open(
 ) -> bool {
     check_leaf(topologies, tree, count_request, leaf).is_ok()
         && (!count_request.by_node
-            || open_nodes(topologies, tree, count_request.pods(), leaf).next().is_some())
+            || LeafNodes { topologies, tree, leaf }.open(count_request.pods()).next().is_some())
 }
 
 /// Free capacity of a leaf for pods of one request, and the largest part of it where one pod may run.
@@ -85,7 +85,7 @@ pub(super) fn free_for_pods(
     if !count_request.by_node {
         return (of_leaf, of_leaf);
     }
-    let nodes = open_nodes(topologies, tree, count_request.pods(), leaf);
+    let nodes = LeafNodes { topologies, tree, leaf }.open(count_request.pods());
     let free = |node| FreeCapacity::of_node(&node, count_request.taken).amount(resource).clip();
     let nodes = nodes.map(free);
     let (sum, largest) = nodes
@@ -93,28 +93,45 @@ pub(super) fn free_for_pods(
     (sum.min(of_leaf), largest.min(of_leaf))
 }
 
-/// Charges pods of one pod set to the nodes of their leaf: as long as one node takes all that are left, the smallest such node,
-/// otherwise the largest. Pods without a node are charged to none.
-pub(super) fn take_nodes(
-    (topologies, names, tree): (&Topologies, &Names, &DomainTree),
-    pods: TolerantPods<'_>,
-    taken: &mut ResourceTable,
-    (leaf, count): (DomainId, i64),
-) {
-    let workers = requests_with_pods(names, pods.0);
-    let requests = PodRequests { workers: &workers, leader: None };
-    let room = |node: AggregatedNode<'_>| {
-        (leaf_counts(&FreeCapacity::of_node(&node, Some(taken)), requests).0.pods, node.row)
-    };
-    let mut nodes: Vec<(i64, usize)> =
-        open_nodes(topologies, tree, pods, leaf).map(room).filter(|one| one.0 > 0).collect();
-    nodes.sort_by_key(|&(room, row)| (Reverse(room), row));
-    let mut left = count;
-    while left > 0 && !nodes.is_empty() {
-        let smallest = nodes.iter().rposition(|&(room, _)| room >= left);
-        let (room, row) = nodes.remove(smallest.unwrap_or_default());
-        charge(taken, row, pods.0, room.min(left));
-        left -= room;
+/// The nodes of one leaf.
+#[derive(Clone, Copy)]
+pub(super) struct LeafNodes<'a> {
+    pub(super) topologies: &'a Topologies,
+    pub(super) tree: &'a DomainTree,
+    pub(super) leaf: DomainId,
+}
+
+impl<'a> LeafNodes<'a> {
+    /// Those that take such pods.
+    fn open(self, pods: TolerantPods<'a>) -> impl Iterator<Item = AggregatedNode<'a>> {
+        let Self { topologies, tree, leaf } = self;
+        tree.aggregated(leaf).filter(move |node| check_node(topologies, pods, node.id).is_none())
+    }
+
+    /// Charges pods of one pod set: as long as one node takes all that are left, the smallest such node, otherwise the largest.
+    /// Pods without a node are charged to none.
+    pub(super) fn take(
+        self,
+        names: &Names,
+        pods: TolerantPods<'_>,
+        count: i64,
+        taken: &mut ResourceTable,
+    ) {
+        let workers = requests_with_pods(names, pods.spec);
+        let requests = PodRequests { workers: &workers, leader: None };
+        let room = |node: AggregatedNode<'_>| {
+            (leaf_counts(&FreeCapacity::of_node(&node, Some(taken)), requests).0.pods, node.row)
+        };
+        let mut nodes: Vec<(i64, usize)> =
+            self.open(pods).map(room).filter(|&(room, _)| room > 0).collect();
+        nodes.sort_by_key(|&(room, row)| (Reverse(room), row));
+        let mut left = count;
+        while left > 0 && !nodes.is_empty() {
+            let smallest = nodes.iter().rposition(|&(room, _)| room >= left);
+            let (room, row) = nodes.remove(smallest.unwrap_or_default());
+            charge(taken, row, pods.spec, room.min(left));
+            left -= room;
+        }
     }
 }
 
@@ -124,14 +141,4 @@ pub(super) fn charge(taken: &mut ResourceTable, row: usize, spec: &PodSetSpec, p
         taken.add(row, resource, amount.times(pods));
     }
     taken.add(row, PODS, Amount(pods));
-}
-
-/// The nodes of a leaf that take such pods.
-fn open_nodes<'a>(
-    topologies: &'a Topologies,
-    tree: &'a DomainTree,
-    pods: TolerantPods<'a>,
-    leaf: DomainId,
-) -> impl Iterator<Item = AggregatedNode<'a>> {
-    tree.aggregated(leaf).filter(move |node| check_node(topologies, pods, node.id).is_none())
 }

@@ -30,7 +30,9 @@ impl PlannedUsage {
     /// Adds to what a leaf is asked for. Returns the sum.
     pub(super) fn add(
         &mut self,
-        (flavor, tree, leaf): (FlavorId, &DomainTree, DomainId),
+        flavor: FlavorId,
+        tree: &DomainTree,
+        leaf: DomainId,
         resource: ResourceId,
         amount: Amount,
     ) -> Amount {

@@ -12,7 +12,7 @@ use crate::amount::Amount;
 use crate::dense_table::DenseTable;
 use crate::ids::{DomainId, FlavorId, PODS, ResourceId, TopologyId, TopologyNodeId};
 use crate::spec::{FlavorSpec, PodSetAdmission, PodSetSpec};
-use crate::topology::domain_tree::DomainTree;
+use crate::topology::domain_tree::{DomainTree, TreeSource};
 use crate::topology::resource_table::ResourceTable;
 use crate::topology::{TopologyLevels, TopologyMode, TopologyNodeSpec};
 use crate::workloads::admission::AdmissionRecord;
@@ -172,7 +172,8 @@ impl Topologies {
             let flavor = flavor.as_ref()?;
             let topology = flavor.topology?;
             let spec = specs.find(topology)?;
-            Some(DomainTree::build((topology, spec), flavor, nodes, width, by_node))
+            let source = TreeSource { topology, spec, flavor };
+            Some(DomainTree::build(source, nodes, width, by_node))
         });
         self.trees = trees.collect();
     }

@@ -40,7 +40,8 @@ pub(super) fn usage_in_leaves(
     let assigned = workloads.iter().filter_map(|(id, workload)| {
         let class = workloads.class_at(workload.class);
         let admission = workload.admission.as_deref()?;
-        Some(usage_of_workload(search, leaves, resource, (id, admission, class)))
+        let usage = usage_of_admission(search, leaves, resource, admission, class);
+        Some(TopologyUsage { workload: Some(id), ..usage })
     });
     let mut all: Vec<TopologyUsage> =
         assigned.chain([non_tas_usage(search, leaves, resource)]).collect();
@@ -52,13 +53,14 @@ pub(super) fn usage_in_leaves(
     all
 }
 
-fn usage_of_workload(
+fn usage_of_admission(
     search: &AssignmentSearch<'_>,
     leaves: &[DomainId],
     resource: ResourceId,
-    (id, admission, class): (WorkloadId, &AdmissionRecord, &EquivalenceClass),
+    admission: &AdmissionRecord,
+    class: &EquivalenceClass,
 ) -> TopologyUsage {
-    let mut usage = TopologyUsage { workload: Some(id), pods: 0, amount: Amount::ZERO };
+    let mut usage = TopologyUsage { workload: None, pods: 0, amount: Amount::ZERO };
     for (assigned, spec) in admission.pod_sets.iter().zip(&class.pod_sets) {
         let pods = pods_in_leaves(search, leaves, assigned);
         usage.pods += pods;

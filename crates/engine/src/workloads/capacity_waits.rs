@@ -4,6 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ids::{RequeueKey, WorkloadId};
 
+/// What a Workload waits for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CapacityWait<'a> {
+    pub(crate) key: RequeueKey,
+    pub(crate) further_keys: &'a [RequeueKey],
+    /// It waits for quota, too.
+    pub(crate) awaits_quota: bool,
+}
+
 /// The Workloads under each requeue key.
 #[derive(Debug, Default, Clone)]
 pub(super) struct CapacityWaits {
@@ -14,7 +23,7 @@ pub(super) struct CapacityWaits {
 
 impl CapacityWaits {
     /// Adds a Workload that does not wait.
-    pub(super) fn add(&mut self, id: WorkloadId, (key, further): (RequeueKey, &[RequeueKey])) {
+    pub(super) fn add(&mut self, id: WorkloadId, key: RequeueKey, further: &[RequeueKey]) {
         for &one in std::iter::once(&key).chain(further) {
             self.by_key.entry(one).or_default().insert(id);
         }

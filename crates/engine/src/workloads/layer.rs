@@ -11,6 +11,7 @@ use crate::ids::{EquivalenceClassId, LocalQueueId, QueueId, RequeueKey, Workload
 use crate::spec::{PodSetAdmission, QueueEligibility};
 use crate::time::Time;
 use crate::workloads::admission::AdmissionRecord;
+use crate::workloads::capacity_waits::CapacityWait;
 use crate::workloads::equivalence_class::{EquivalenceClass, EquivalenceClasses};
 use crate::workloads::record::{LastAssignment, QueuePosition, ScanProgress, WorkloadRecord};
 use crate::workloads::second_passes::SecondPasses;
@@ -256,14 +257,9 @@ impl WorkloadLayer {
         self.table.at_mut(id).last_assignment = last_assignment;
     }
 
-    /// Makes a Workload wait for cluster capacity under a key and further ones.
-    pub(crate) fn await_capacity(
-        &mut self,
-        id: WorkloadId,
-        keys: (RequeueKey, &[RequeueKey]),
-        quota: bool,
-    ) {
-        self.table.await_capacity(id, keys, quota);
+    /// Makes a Workload wait for cluster capacity.
+    pub(crate) fn await_capacity(&mut self, id: WorkloadId, wait: CapacityWait<'_>) {
+        self.table.await_capacity(id, wait);
     }
 
     /// Ends the wait of a Workload for cluster capacity, if it waits.

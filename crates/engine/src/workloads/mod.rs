@@ -1,7 +1,7 @@
 //! Workloads: their records, what they request, and what is kept beside the records. [`layer`] owns the data.
 
 pub(crate) mod admission;
-mod capacity_waits;
+pub(crate) mod capacity_waits;
 pub(crate) mod equivalence_class;
 pub(crate) mod layer;
 pub(crate) mod record;

@@ -10,7 +10,7 @@ use crate::ids::{QueueId, RequeueKey, WorkloadId};
 use crate::row_undo::RowUndo;
 use crate::time::Time;
 use crate::workloads::admission::AdmissionRecord;
-use crate::workloads::capacity_waits::CapacityWaits;
+use crate::workloads::capacity_waits::{CapacityWait, CapacityWaits};
 use crate::workloads::record::WorkloadRecord;
 use crate::workloads::usage::SlotUsage;
 
@@ -86,16 +86,12 @@ impl WorkloadTable {
     }
 
     /// Makes a Workload wait for cluster capacity, or for that and quota. Any of the keys ends the wait.
-    pub(crate) fn await_capacity(
-        &mut self,
-        id: WorkloadId,
-        (key, further): (RequeueKey, &[RequeueKey]),
-        quota: bool,
-    ) {
+    pub(crate) fn await_capacity(&mut self, id: WorkloadId, wait: CapacityWait<'_>) {
+        let CapacityWait { key, further_keys, awaits_quota } = wait;
         self.end_wait(id);
         let workload = self.at_mut(id);
-        (workload.awaited_capacity, workload.awaits_quota) = (Some(key), quota);
-        self.capacity_waits.add(id, (key, further));
+        (workload.awaited_capacity, workload.awaits_quota) = (Some(key), awaits_quota);
+        self.capacity_waits.add(id, key, further_keys);
     }
 
     /// Ends the wait of all Workloads under a key and returns them.
