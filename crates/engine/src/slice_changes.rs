@@ -127,10 +127,10 @@ fn requeue_after_slice_change(
     queues: &mut QueueLayer,
     id: WorkloadId,
 ) {
-    let is_inadmissible = workloads.get(id).is_some_and(|one| {
-        matches!(one.position, QueuePosition::Inadmissible { .. })
-            && one.eligibility == QueueEligibility::Eligible
-            && one.awaited_capacity.is_none()
+    let is_inadmissible = workloads.get(id).is_some_and(|workload| {
+        matches!(workload.position, QueuePosition::Inadmissible { .. })
+            && workload.eligibility == QueueEligibility::Eligible
+            && workload.awaited_capacity.is_none()
     });
     if is_inadmissible {
         dequeue(queues, workloads, id);

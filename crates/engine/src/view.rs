@@ -73,8 +73,8 @@ impl Engine {
         let levels = |flavor| topology.topologies().levels(quota.flavor(flavor)?.topology?);
         let is_at = |level: &str, value: &str| labels.get(level).is_some_and(|one| *one == *value);
         let pod_sets = self.admission(workload).unwrap_or_default();
-        pod_sets.iter().any(|one| {
-            let levels = one.flavors().find_map(levels).unwrap_or_default();
+        pod_sets.iter().any(|pod_set| {
+            let levels = pod_set.flavors().find_map(levels).unwrap_or_default();
             let is_in = |values: &[Box<str>]| match levels.last() {
                 Some(last) if **last != *HOSTNAME_LABEL => {
                     levels.iter().zip(values).all(|(level, value)| is_at(level, value))
@@ -82,7 +82,7 @@ impl Engine {
                 // A node is identified by its hostname alone.
                 _ => values.last().is_some_and(|last| **last == *hostname),
             };
-            one.domains.iter().any(|domain| is_in(&domain.values))
+            pod_set.domains.iter().any(|domain| is_in(&domain.values))
         })
     }
 
@@ -123,11 +123,11 @@ impl Engine {
         let skip = if tree.leaves_are_nodes() { tree.levels.len() - 1 } else { 0 };
         let text = |all: &[Box<str>]| all[skip..].iter().map(ToString::to_string).collect();
         // Of an admission that was read, a domain may have the hostname alone.
-        let values = |one: &DomainAssignment| {
-            if one.values.len() == tree.levels.len() {
-                text(&one.values)
+        let values = |domain: &DomainAssignment| {
+            if domain.values.len() == tree.levels.len() {
+                text(&domain.values)
             } else {
-                one.values.iter().map(ToString::to_string).collect()
+                domain.values.iter().map(ToString::to_string).collect()
             }
         };
         let domains = domains.iter().map(|one| (values(one), one.count)).collect();

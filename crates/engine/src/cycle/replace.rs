@@ -29,14 +29,15 @@ pub(super) fn take_pending(
     workloads: &WorkloadLayer,
     topology: &mut TopologyLayer,
 ) -> Vec<NodeFailure> {
-    let mut pending = topology.node_failures_mut().take_pending(|one| {
-        let admission = workloads.get(one.workload).and_then(|one| one.admission.as_deref());
+    let mut pending = topology.node_failures_mut().take_pending(|failure| {
+        let admission =
+            workloads.get(failure.workload).and_then(|workload| workload.admission.as_deref());
         // The pods of an evicted Workload end anyway.
         admission.is_some_and(|admission| !admission.evicted)
     });
-    pending.sort_by_key(|one| {
-        let workload = workloads.at(one.workload);
-        let name = names.workloads.name(one.workload).to_owned();
+    pending.sort_by_key(|failure| {
+        let workload = workloads.at(failure.workload);
+        let name = names.workloads.name(failure.workload).to_owned();
         (std::cmp::Reverse(workload.priority), workload.queued_at, name)
     });
     pending.reverse();

@@ -177,7 +177,7 @@ impl<'a> ChangeSearch<'a> {
     /// Workloads on the nodes that lack room.
     fn ends_on_nodes(&self, pod_sets: &[PodSetExplanation]) -> Vec<WorkloadEnd> {
         let all = pod_sets.iter().flat_map(|one| &one.flavors).filter(|one| one.has_quota());
-        let users = all.filter_map(|one| match &one.topology {
+        let users = all.filter_map(|flavor| match &flavor.topology {
             TopologyExplanation::Shortfall(shortfall) => Some(&shortfall.users),
             _ => None,
         });

@@ -116,11 +116,11 @@ fn summary(engine: &Engine, entry: &CycleEntry) -> String {
             reasons.join(", ")
         );
     }
-    let unfit = pod_sets
-        .into_iter()
-        .filter(|(one, _)| one.mode() != FlavorAssignmentMode::Fit && !one.reasons.is_empty());
-    let parts = unfit.map(|(one, spec)| {
-        let reasons = reason_messages(engine, &one.reasons);
+    let unfit = pod_sets.into_iter().filter(|(pod_set, _)| {
+        pod_set.mode() != FlavorAssignmentMode::Fit && !pod_set.reasons.is_empty()
+    });
+    let parts = unfit.map(|(pod_set, spec)| {
+        let reasons = reason_messages(engine, &pod_set.reasons);
         format!("couldn't assign flavors to pod set {}: {}", spec.name, reasons.join(", "))
     });
     parts.collect::<Vec<_>>().join("; ")
@@ -243,8 +243,8 @@ fn elastic_constraint(required: bool) -> String {
 fn untolerated_taint(engine: &Engine, flavor: FlavorId, taint: usize) -> String {
     let taint = engine.state.quota.flavor(flavor).and_then(|spec| spec.taints.get(taint));
     // As Go prints the struct of a taint; its last field is the time that it was added.
-    let words = taint.map_or_else(String::new, |one| {
-        format!("{{{} {} {} <nil>}}", one.key, one.value, one.effect.name())
+    let words = taint.map_or_else(String::new, |taint| {
+        format!("{{{} {} {} <nil>}}", taint.key, taint.value, taint.effect.name())
     });
     format!("untolerated taint {words} in flavor {}", engine.names().flavors.name(flavor))
 }

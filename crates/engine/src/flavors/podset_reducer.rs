@@ -23,10 +23,10 @@ pub(crate) fn search(class: &EquivalenceClass, mut works: impl FnMut(&Counts) ->
         return false;
     }
     let reduced = |by: i64| -> Counts {
-        let count = |one: &PodSetSpec| match one.count {
+        let count = |pod_set: &PodSetSpec| match pod_set.count {
             // Upstream does not raise a count of zero.
             0 => 0,
-            _ => whole(one) - spare(one) * by / total,
+            _ => whole(pod_set) - spare(pod_set) * by / total,
         };
         class.pod_sets.iter().map(count).collect()
     };

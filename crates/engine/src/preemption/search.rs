@@ -42,8 +42,8 @@ pub(crate) fn find_for(
     // Too few targets for the implicit resource `pods` show when the entry is processed, and the next cycle finds the same ones. A
     // slot with request zero does not count: it may be borrowed already.
     let pods = state.settings.count_pods_in_preemption;
-    let counts = |one: &&(Slot, Amount)| {
-        one.1 != Amount::ZERO && (pods || state.quota.tree().flavor_and_resource(one.0).1 != PODS)
+    let counts = |&&(slot, amount): &&(Slot, Amount)| {
+        amount != Amount::ZERO && (pods || state.quota.tree().flavor_and_resource(slot).1 != PODS)
     };
     let usage: SlotUsage = assignment.usage.iter().filter(counts).copied().collect();
     if let [asked] = *usage.as_slice()

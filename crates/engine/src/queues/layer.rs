@@ -257,13 +257,15 @@ impl QueueLayer {
         let reconfigured = queue.pending.take_reconfigured();
         let selector = &queue.namespaces;
         let selects_namespaces = !matches!(selector, NamespaceSelector::All(all) if all.is_empty());
-        let visited = queue.pending.requeue_inadmissible(workloads, selects_namespaces, |one| {
+        let may_fit = |workload: &WorkloadRecord| {
             // Quota that became free helps neither a Workload in backoff nor one that waits for
             // cluster capacity only. Other flavors or checks may place it on other nodes or clusters.
-            one.eligibility == QueueEligibility::Eligible
-                && (one.awaited_capacity.is_none() || one.awaits_quota || reconfigured)
-                && namespace_matches(selector, namespaces, one)
-        });
+            let waits = workload.awaited_capacity.is_some() && !workload.awaits_quota;
+            workload.eligibility == QueueEligibility::Eligible
+                && (!waits || reconfigured)
+                && namespace_matches(selector, namespaces, workload)
+        };
+        let visited = queue.pending.requeue_inadmissible(workloads, selects_namespaces, may_fit);
         if !queue.listed && queue.pending.has_head() {
             queue.listed = true;
             heads.add(id);

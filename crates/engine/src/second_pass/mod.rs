@@ -230,23 +230,22 @@ fn held(
     counts: &[i64],
 ) -> Assignment {
     let mut assignment = Assignment::default();
-    for (pod_set, (one, &count)) in pod_sets.iter().zip(counts).enumerate() {
+    for (index, (held, &count)) in pod_sets.iter().zip(counts).enumerate() {
         // The search leaves marked pod sets out: here those whose domains are assigned already, or
         // on the worker.
-        let delayed_topology = !is_delayed_here(queues, queue, one);
-        let flavor_assignments = one.resources.iter().map(|&assigned| {
+        let delayed_topology = !is_delayed_here(queues, queue, held);
+        let flavor_assignments = held.resources.iter().map(|&assigned| {
             let slot = quota.slot(assigned.flavor, assigned.resource);
             FlavorAssignment::held(assigned, slot)
         });
         let flavor_assignments = flavor_assignments.collect();
-        let one = PodSetFlavorAssignment {
-            pod_set,
+        assignment.pod_sets.push(PodSetFlavorAssignment {
+            pod_set: index,
             count,
             flavor_assignments,
             delayed_topology,
             ..PodSetFlavorAssignment::default()
-        };
-        assignment.pod_sets.push(one);
+        });
     }
     assignment
 }

@@ -125,8 +125,8 @@ fn workers_and_leader<'a>(
     let Some(name) = group(first) else {
         return Some((first, None));
     };
-    let same_group = |one: &&TasPodSetRequest<'_>| {
-        group(one) == Some(name) && one.flavor == first.flavor && one.pods > 0
+    let same_group = |request: &&TasPodSetRequest<'_>| {
+        group(request) == Some(name) && request.flavor == first.flavor && request.pods > 0
     };
     let mut members = all.iter().filter(same_group);
     match (members.next(), members.next()) {

@@ -184,8 +184,8 @@ fn record_domains(
     let found = topology.assigned().iter();
     let found = found.map(|one| (one.flavor, one.pod_set, one.leaf, one.pods));
     // Pods that keep their domains were not searched for.
-    let retained = all.iter().flat_map(|one| {
-        one.retained.iter().map(|&(leaf, pods)| (one.flavor, one.pod_set, leaf, pods))
+    let retained = all.iter().flat_map(|request| {
+        request.retained.iter().map(|&(leaf, pods)| (request.flavor, request.pod_set, leaf, pods))
     });
     for (flavor, pod_set, leaf, count) in found.chain(retained) {
         if let Some(tree) = topology.tree(flavor) {
@@ -275,7 +275,7 @@ pub(crate) fn still_fits(state: &mut State, entry: &CycleEntry) -> bool {
 fn has_free_domains(state: &State, entry: &CycleEntry, retained: &RetainedAssignments) -> bool {
     let State { settings, workloads, topology, .. } = state;
     let mut planned = PlannedUsage::of(settings, &entry.assignment);
-    entry.assignment.pod_sets.iter().enumerate().all(|(index, one)| {
+    entry.assignment.pod_sets.iter().enumerate().all(|(index, pod_set)| {
         let Some(flavor) = flavor_of(topology, &entry.assignment, index) else {
             return true;
         };
@@ -285,7 +285,7 @@ fn has_free_domains(state: &State, entry: &CycleEntry, retained: &RetainedAssign
         let spec = &entry.class.pod_sets[index];
         let previous = previous_pod_set(settings, workloads, entry, index);
         let previous = previous.filter(|_| !retained.is_reassigned(index));
-        one.domains.iter().all(|domain| {
+        pod_set.domains.iter().all(|domain| {
             let Some(leaf) = tree.leaf(&domain.values) else {
                 return false;
             };

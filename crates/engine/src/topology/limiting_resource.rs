@@ -120,9 +120,10 @@ impl SingleResourceCounts {
         let leader_request =
             leader.map_or(Amount::ZERO, |leader| request_of_one_pod(leader.spec, self.resource));
         let free = leaves.iter().map(|&leaf| self.free_at(failed, leaf));
-        let (sum, largest) = free.fold((Amount::ZERO, Amount::ZERO), |(sum, largest), one| {
-            (sum + one.0, largest.max(one.1))
-        });
+        let (sum, largest) = free
+            .fold((Amount::ZERO, Amount::ZERO), |(sum, largest), (of_leaf, of_pod)| {
+                (sum + of_leaf, largest.max(of_pod))
+            });
         let missing_for_leader =
             if fit.leader { Amount::ZERO } else { (leader_request - largest).clip() };
         LimitingResource {

@@ -76,7 +76,7 @@ impl NodeFailures {
 
     /// The earliest end of a delay; `now` if one has not begun.
     pub(crate) fn next_attempt(&self, now: Time) -> Option<Time> {
-        let ends = self.open.iter().filter_map(|one| match one.delay {
+        let ends = self.open.iter().filter_map(|failure| match failure.delay {
             AttemptDelay::New => Some(now),
             AttemptDelay::Until(until) => Some(until),
             AttemptDelay::Over => None,

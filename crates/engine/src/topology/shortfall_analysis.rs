@@ -202,9 +202,9 @@ impl FailedSearch<'_> {
 
     /// Pods of earlier pod sets in these leaves, which are sorted.
     fn earlier_pods_in(&self, leaves: &[DomainId], now: &SearchBuffers) -> i64 {
-        let pods = self.other_assignments(now).filter_map(|one| {
-            let leaf = self.search.leaf_here(one.flavor, one.leaf)?;
-            leaves.binary_search(&leaf).is_ok().then_some(one.pods)
+        let pods = self.other_assignments(now).filter_map(|assigned| {
+            let leaf = self.search.leaf_here(assigned.flavor, assigned.leaf)?;
+            leaves.binary_search(&leaf).is_ok().then_some(assigned.pods)
         });
         pods.sum()
     }

@@ -46,9 +46,9 @@ pub(super) fn usage_in_leaves(
     let mut all: Vec<TopologyUsage> =
         assigned.chain([non_tas_usage(search, leaves, resource)]).collect();
     all.retain(|one| one.amount > Amount::ZERO);
-    all.sort_by_key(|one| {
-        let name = one.workload.map(|id| names.workloads.name(id));
-        (Reverse(one.amount), name.is_none(), name)
+    all.sort_by_key(|usage| {
+        let name = usage.workload.map(|id| names.workloads.name(id));
+        (Reverse(usage.amount), name.is_none(), name)
     });
     all
 }

@@ -31,10 +31,10 @@ pub(crate) struct EquivalenceClass {
 impl EquivalenceClass {
     /// Whether `other` requests the same, apart from finished pods.
     pub(crate) fn is_same_but_for_finished_pods(&self, other: &Self) -> bool {
-        let counted = |one: &PodSetSpec| PodSetSpec {
-            count: one.count + one.reclaimed,
+        let counted = |pod_set: &PodSetSpec| PodSetSpec {
+            count: pod_set.count + pod_set.reclaimed,
             reclaimed: 0,
-            ..one.clone()
+            ..pod_set.clone()
         };
         let pod_sets = |class: &Self| class.pod_sets.iter().map(counted).collect::<Vec<_>>();
         let others = |class: &Self| (class.priority, class.elastic_topology);
