@@ -218,3 +218,31 @@ fn a_finalizer_that_cannot_be_removed_is_an_event() {
     let steps = steps_with(&cluster, &[], &[refused(404)], 300);
     assert_eq!(warnings(&steps).len(), 1, "the cluster is gone");
 }
+
+/// Kueue removes its gates from pods of an admitted RayCluster only.
+#[test]
+fn the_pod_of_a_clean_up_has_no_gate_of_an_admission() {
+    let mut cluster = deleted_cluster(&json!({"redisAddress": "redis:6379"}));
+    let gate = |name: &str| json!({"name": name});
+    let gates_of = |cluster: &Value| {
+        let steps = steps_after(cluster, &[], 1);
+        let job = steps.iter().find_map(|step| match step {
+            RayStep::Create(job) if job["kind"] == "Job" => Some(job),
+            _ => None,
+        });
+        job.expect("a Job")["spec"]["template"]["spec"].get("schedulingGates").cloned()
+    };
+    let template = "/spec/headGroupSpec/template";
+    let kueue = [gate("kueue.x-k8s.io/elastic-job"), gate("kueue.x-k8s.io/topology")];
+    let head = &mut cluster.pointer_mut(template).expect("a template")["spec"];
+    head["schedulingGates"] = json!(kueue);
+    assert_eq!(gates_of(&cluster), None);
+    let head = &mut cluster.pointer_mut(template).expect("a template")["spec"];
+    head["schedulingGates"] = json!([kueue[0], gate("example.com/own"), kueue[1]]);
+    assert_eq!(gates_of(&cluster), Some(json!([gate("example.com/own")])));
+    // Without Kueue's webhook the operator adds the gate to the head itself.
+    let head = cluster.pointer_mut(template).expect("a template");
+    head["metadata"]["annotations"] = json!({"kueue.x-k8s.io/workload-slice-name": "w"});
+    head["spec"]["schedulingGates"] = Value::Null;
+    assert_eq!(gates_of(&cluster), None);
+}

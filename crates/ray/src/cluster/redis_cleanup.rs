@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use crds::go_duration;
+use crds::{go_duration, names::gates};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
@@ -219,9 +219,13 @@ fn cleanup_job(context: &ClusterContext<'_>, name: &str) -> Value {
     })
 }
 
+/// The gates that Kueue removes from the pods of an admitted RayCluster, but not from those of one that is being deleted.
+const ADMISSION_GATES: [&str; 2] = [gates::ELASTIC_JOB, gates::TOPOLOGY];
+
 /// The pod of the head with its Ray container only.
 fn cleanup_pod(context: &ClusterContext<'_>, head: &Value) -> Value {
     let mut spec = head.clone();
+    remove_admission_gates(&mut spec);
     list(&mut spec, "containers").truncate(1);
     if let Some(container) = list(&mut spec, "containers").first_mut() {
         let ray = object(container);
@@ -238,6 +242,17 @@ fn cleanup_pod(context: &ClusterContext<'_>, head: &Value) -> Value {
     }
     *field(&mut spec, "restartPolicy") = json!("Never");
     spec
+}
+
+fn remove_admission_gates(spec: &mut Value) {
+    let remain = |gate: &&Value| !ADMISSION_GATES.contains(&text(&gate["name"]));
+    let others: Vec<Value> =
+        items(&spec["schedulingGates"]).iter().filter(remain).cloned().collect();
+    if others.is_empty() {
+        object(spec).remove("schedulingGates");
+    } else {
+        *field(spec, "schedulingGates") = json!(others);
+    }
 }
 
 /// The script for a container. An older Ray has no parameter for the user, so a container without one does not pass it.
