@@ -133,11 +133,11 @@ fn advance<'a>(
     if state.reason(READY) == INITIALIZING_TIMEOUT {
         return Ok(true);
     }
-    let mut clusters = reconcile_clusters(context, pass, state)?;
-    if goes_back(context, &clusters) {
+    if goes_back(context, state) {
         state.pending = ClusterSlot::default();
-        clusters.pending = None;
+        state.remove_condition(ROLLBACK_IN_PROGRESS);
     }
+    let clusters = reconcile_clusters(context, pass, state)?;
     note_rollback(context, state, &clusters);
     for cluster in [clusters.active, clusters.pending].into_iter().flatten() {
         reconcile_serve_label(context, pass, cluster)?;
@@ -157,12 +157,17 @@ fn advance<'a>(
 /// Whether the spec is that of the active cluster again, before the pending one took over.
 ///
 /// The official operator makes a third cluster then, which users without room for it wait for in vain. An incremental upgrade is taken
-/// back step by step instead.
-fn goes_back(context: &ServiceContext<'_>, clusters: &ServiceClusters<'_>) -> bool {
-    let (Some(active), Some(pending)) = (clusters.active, clusters.pending) else { return false };
-    !context.is_incremental()
-        && fit(context, pending) == ClusterFit::Other
-        && fit(context, active).is_of_the_spec()
+/// back step by step instead, unless nothing has moved yet and the pending cluster is not there.
+fn goes_back(context: &ServiceContext<'_>, state: &ServiceState) -> bool {
+    let Some(active) = context.cluster(&state.active.cluster) else { return false };
+    if state.pending.cluster.is_empty() || !fit(context, active).is_of_the_spec() {
+        return false;
+    }
+    match context.cluster(&state.pending.cluster) {
+        Some(pending) => !context.is_incremental() && fit(context, pending) == ClusterFit::Other,
+        // A create that is carried out late makes a superfluous cluster, which is removed.
+        None => !context.is_incremental() || state.active.has_all(),
+    }
 }
 
 /// A spec that changes during an incremental upgrade takes the upgrade back first: the new cluster is not of it any more.

@@ -59,6 +59,11 @@ impl ClusterSlot {
         Self { cluster, ..Self::default() }
     }
 
+    /// Whether the cluster has all capacity and all traffic.
+    pub(super) fn has_all(&self) -> bool {
+        [self.target_capacity, self.traffic].iter().all(|part| part.is_none_or(|it| it == 100))
+    }
+
     /// Reads a part of the status. What does not decode counts as absent.
     fn read(value: &Value) -> Self {
         let mut value = value.clone();
