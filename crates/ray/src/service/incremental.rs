@@ -57,6 +57,12 @@ impl ServiceState {
         }
     }
 
+    /// Whether capacity moves away from a cluster, now or when the other one has taken its traffic.
+    pub(super) fn gives_up_capacity(&self, cluster: &str) -> bool {
+        let (old, new) = self.roles();
+        old.cluster == cluster && !new.cluster.is_empty()
+    }
+
     /// Whether the old cluster has nothing left, and the new one all.
     pub(super) fn is_migrated(&self) -> bool {
         let (old, new) = self.roles();

@@ -31,6 +31,9 @@ struct Dashboard {
 }
 
 /// Reads what a cluster serves, and sends the configuration to it. Nothing is served before the head is ready.
+///
+/// The cluster that gives up capacity in an incremental upgrade may have a dead head: its steps are noted then, and its pods go with the
+/// cluster at the end. The official operator waits for that head without end.
 pub(super) fn reconcile_serve(
     context: &ServiceContext<'_>,
     pass: &mut Pass<'_>,
@@ -38,15 +41,38 @@ pub(super) fn reconcile_serve(
     state: &mut ServiceState,
     cluster: &Value,
 ) -> Result<Applications, Unfinished> {
-    if !is_head_ready(context, cluster) {
-        return Ok(Applications::default());
+    let is_ready = is_head_ready(context, cluster);
+    if is_ready && let Ok(applications) = exchange(context, pass, memory, state, cluster) {
+        return Ok(applications);
     }
+    let gives_up = is_upgraded(context, state) && state.gives_up_capacity(name(cluster));
+    if pass.is_pending() || (is_ready && !gives_up) {
+        return Err(Unfinished);
+    }
+    if gives_up && let Some(step) = next_capacity(context, state, name(cluster)) {
+        state.set_capacity(&step);
+    }
+    Ok(Applications::default())
+}
+
+fn is_upgraded(context: &ServiceContext<'_>, state: &ServiceState) -> bool {
+    context.is_incremental() && state.is_true(UPGRADE_IN_PROGRESS)
+}
+
+/// Asks a head that is ready, and sends what it lacks.
+fn exchange(
+    context: &ServiceContext<'_>,
+    pass: &mut Pass<'_>,
+    memory: &mut ServiceMemory,
+    state: &mut ServiceState,
+    cluster: &Value,
+) -> Result<Applications, Unfinished> {
     let dashboard = dashboard_of(context, pass, cluster)?;
     let query = format!("{}{PATH}?api_type=declarative", dashboard.address);
     let answer = pass.ask(dashboard.request(HeadMethod::Get, query, None)).ok_or(Unfinished)?;
     // Without the present state nothing is decided: a head that restarts is asked again.
     let applications = applications_of(answer).map_err(|_| Unfinished)?;
-    let upgrades = context.is_incremental() && state.is_true(UPGRADE_IN_PROGRESS);
+    let upgrades = is_upgraded(context, state);
     // During an incremental upgrade the new configuration is that of the new cluster.
     let keeps_config = upgrades && name(cluster) == state.active.cluster;
     let sent = memory.sent(name(cluster));

@@ -98,3 +98,99 @@ fn condition(status: &Value, kind: &str) -> Value {
     let mut conditions = status["conditions"].as_array().into_iter().flatten();
     conditions.find(|it| it["type"] == kind).cloned().unwrap_or_default()
 }
+
+/// Why a cluster says nothing of what it serves.
+#[derive(Clone, Copy, Debug)]
+enum DeadHead {
+    Gone,
+    Silent,
+    Failing,
+    RefusesWrites,
+}
+
+impl DeadHead {
+    const ALL: [Self; 4] = [Self::Gone, Self::Silent, Self::Failing, Self::RefusesWrites];
+
+    fn strike(self, children: &mut Vec<Value>, cluster: &str) {
+        if !matches!(self, Self::Gone) {
+            return;
+        }
+        children.retain(|it| it["metadata"]["name"] != format!("{cluster}-head"));
+        let cluster = children.iter_mut().find(|it| it["metadata"]["name"] == cluster);
+        cluster.expect("a cluster")["status"]["conditions"] =
+            json!([{"type": "HeadPodReady", "status": "False"}]);
+    }
+
+    /// Answers for a dead head of `cluster` and a healthy other one.
+    fn answers(self, cluster: &str) -> impl Fn(&HeadRequest) -> HeadAnswer {
+        let dead = format!("http://{cluster}-");
+        let healthy = head("RUNNING");
+        move |request| match self {
+            _ if !request.url.starts_with(&dead) => healthy(request),
+            Self::Gone | Self::Silent => HeadAnswer::Unreachable("no answer".to_owned()),
+            Self::RefusesWrites if request.method == HeadMethod::Get => healthy(request),
+            _ => HeadAnswer::Response { code: 500, body: String::new() },
+        }
+    }
+}
+
+/// The statuses of a RayService pass by pass, until its upgrade ends.
+fn course(mut service: Value, children: &[Value], dead: DeadHead, cluster: &str) -> Vec<Value> {
+    let (mut memory, mut statuses) = (ServiceMemory::default(), Vec::new());
+    for _ in 0..30 {
+        let (_, ends) = pass(&service, children, &memory, dead.answers(cluster));
+        memory = remembered(&ends).unwrap_or(&memory).clone();
+        let Some(mut status) = status(&ends).cloned() else { break };
+        for part in ["activeServiceStatus", "pendingServiceStatus"] {
+            let part = status[part].as_object_mut().expect("a part");
+            part.remove("lastTrafficMigratedTime");
+        }
+        service["status"] = status.clone();
+        statuses.push(status);
+        if statuses.last().expect("a status")["pendingServiceStatus"]["rayClusterName"].is_null() {
+            break;
+        }
+    }
+    statuses
+}
+
+#[test]
+fn a_rollback_ends_although_the_head_of_the_new_cluster_is_dead() {
+    for dead in DeadHead::ALL {
+        let (mut service, mut children) = upgrade();
+        service["spec"]["rayClusterConfig"]["headGroupSpec"] =
+            cluster_spec("ray:1")["headGroupSpec"].clone();
+        dead.strike(&mut children, "rs-b");
+        let statuses = course(service, &children, dead, "rs-b");
+        let last = statuses.last().expect("a status");
+        assert_eq!(last["activeServiceStatus"]["rayClusterName"], "rs-a", "{dead:?}");
+        assert_eq!(last["activeServiceStatus"]["trafficRoutedPercent"], 100, "{dead:?}");
+        assert_eq!(last["pendingServiceStatus"]["rayClusterName"], Value::Null, "{dead:?}");
+        assert_eq!(condition(last, "RollbackInProgress"), Value::Null, "{dead:?}");
+    }
+}
+
+#[test]
+fn an_upgrade_ends_although_the_head_of_the_old_cluster_is_dead() {
+    for dead in DeadHead::ALL {
+        let (service, mut children) = upgrade();
+        dead.strike(&mut children, "rs-a");
+        let statuses = course(service, &children, dead, "rs-a");
+        let last = statuses.last().expect("a status");
+        assert_eq!(last["activeServiceStatus"]["rayClusterName"], "rs-b", "{dead:?}");
+    }
+}
+
+#[test]
+fn an_upgrade_waits_for_the_head_of_the_new_cluster() {
+    for dead in DeadHead::ALL {
+        let (service, mut children) = upgrade();
+        dead.strike(&mut children, "rs-b");
+        let statuses = course(service, &children, dead, "rs-b");
+        for status in statuses {
+            assert_eq!(status["activeServiceStatus"]["rayClusterName"], "rs-a", "{dead:?}");
+            assert_eq!(status["pendingServiceStatus"]["targetCapacity"], 50, "{dead:?}");
+            assert_eq!(condition(&status, "RollbackInProgress"), Value::Null, "{dead:?}");
+        }
+    }
+}
