@@ -191,7 +191,7 @@ fn goal_cluster(context: &ServiceContext<'_>, state: &ServiceState, cluster: &st
     })
 }
 
-/// Removes clusters that are not in use any more, after the delay. Whether there are some is the answer.
+/// Removes clusters that are not in use any more, after the delay. Returns whether there are some.
 pub(super) fn remove_superfluous<'a>(
     context: &ServiceContext<'a>,
     pass: &mut Pass<'a>,
@@ -210,34 +210,28 @@ pub(super) fn remove_superfluous<'a>(
         let planned = context.now().saturating_add(SignedDuration::from_secs(delay.into()));
         let due = memory.removal(name(cluster), planned.unwrap_or(context.now()));
         if context.now() >= due {
-            remove(&context.path(name(cluster)), "", pass, cluster)?;
+            remove(&context.path(name(cluster)), "", pass, cluster);
         }
     }
-    Ok(!superfluous.is_empty())
+    if pass.is_pending() { Err(Unfinished) } else { Ok(!superfluous.is_empty()) }
 }
 
-/// Deletes a cluster, unless it is on its way out. `occasion` ends the message.
-pub(super) fn remove(
-    path: &str,
-    occasion: &str,
-    pass: &mut Pass<'_>,
-    cluster: &Value,
-) -> Result<(), Unfinished> {
+/// Deletes a cluster, unless it is on its way out. `occasion` ends the message. A refusal is an event only: it must not hold up the other
+/// objects.
+pub(super) fn remove(path: &str, occasion: &str, pass: &mut Pass<'_>, cluster: &Value) {
     if is_terminating(cluster) {
-        return Ok(());
+        return;
     }
     match pass.delete(cluster) {
         OrderOutcome::Done(_) => {
             let message = format!("Deleted the RayCluster {path}{occasion}");
             pass.normal("DeletedRayCluster", message);
-            Ok(())
         }
         OrderOutcome::Refused(refusal) => {
             let why = &refusal.message;
             let message = format!("Failed to delete the RayCluster {path}{occasion}: {why}");
             pass.warning("FailedToDeleteRayCluster", message);
-            Err(Unfinished)
         }
-        OrderOutcome::Pending => Err(Unfinished),
+        OrderOutcome::Pending => {}
     }
 }

@@ -303,9 +303,7 @@ fn finalize(context: &ServiceContext<'_>, pass: &mut Pass<'_>) {
     let mut has_clusters = false;
     for cluster in context.clusters() {
         has_clusters = true;
-        if remove(&context.path(name(cluster)), "", pass, cluster).is_err() {
-            break;
-        }
+        remove(&context.path(name(cluster)), "", pass, cluster);
     }
     if has_clusters {
         pass.requeue(POLL);

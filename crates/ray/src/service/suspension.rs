@@ -120,47 +120,41 @@ fn set(
     state.set(&ServiceCondition { kind, status, reason, message }, context.now());
 }
 
-/// Deletes what the RayService made. Whether nothing was left is the answer.
+/// Deletes what the RayService made. Returns whether nothing was left.
 fn remove_all(context: &ServiceContext<'_>, pass: &mut Pass<'_>) -> Result<bool, Unfinished> {
     let mut is_empty = true;
     for object in context.children.iter().copied().filter(|object| context.owns(object)) {
         is_empty = false;
         if object["kind"] == "RayCluster" {
-            remove(&context.path(name(object)), " during suspend", pass, object)?;
+            remove(&context.path(name(object)), " during suspend", pass, object);
         } else {
-            remove_other(context, pass, object)?;
+            remove_other(context, pass, object);
         }
     }
-    Ok(is_empty)
+    if pass.is_pending() { Err(Unfinished) } else { Ok(is_empty) }
 }
 
-fn remove_other(
-    context: &ServiceContext<'_>,
-    pass: &mut Pass<'_>,
-    object: &Value,
-) -> Result<(), Unfinished> {
+fn remove_other(context: &ServiceContext<'_>, pass: &mut Pass<'_>, object: &Value) {
     let kind = text(&object["kind"]);
     let (reason, failure) = match kind {
         "Service" => ("DeletedService", "FailedToDeleteService"),
         "Gateway" => ("DeletedGateway", "FailedToDeleteGateway"),
         "HTTPRoute" => ("DeletedHTTPRoute", "FailedToDeleteHTTPRoute"),
-        _ => return Ok(()),
+        _ => return,
     };
     if is_terminating(object) {
-        return Ok(());
+        return;
     }
     let path = context.path(name(object));
     match pass.delete(object) {
         OrderOutcome::Done(_) => {
             pass.normal(reason, format!("Deleted the {kind} {path} during suspend"));
-            Ok(())
         }
         OrderOutcome::Refused(refusal) => {
             let why = &refusal.message;
             let message = format!("Failed to delete the {kind} {path} during suspend: {why}");
             pass.warning(failure, message);
-            Err(Unfinished)
         }
-        OrderOutcome::Pending => Err(Unfinished),
+        OrderOutcome::Pending => {}
     }
 }

@@ -57,3 +57,55 @@ fn an_invalid_spec_is_reported_although_a_replaced_cluster_cannot_be_deleted() {
     assert_eq!(reasons(&steps), [refusal], "the invalid spec is reported once");
     assert!(steps.iter().any(|step| matches!(step, RayStep::RequeueAfter(_))), "{steps:?}");
 }
+
+/// A webhook may protect one of them.
+#[test]
+fn a_replaced_cluster_that_cannot_be_deleted_holds_up_nothing_else() {
+    let mut service = ray_service("ray:1", &active("rs-a"));
+    service["spec"]["rayClusterDeletionDelaySeconds"] = json!(0);
+    let mut children = cluster("rs-a", "ray:1");
+    children.extend(cluster("rs-old", "ray:0"));
+    children.extend(cluster("rs-older", "ray:0"));
+    let run = |service: &Value| {
+        let (mut deleted, mut answers) = (Vec::new(), Vec::new());
+        loop {
+            let steps = decide(service, &children, &ServiceMemory::default(), &answers);
+            if !steps.iter().any(RayStep::is_order) {
+                return (deleted, steps);
+            }
+            for step in &steps {
+                answers.push(match step {
+                    RayStep::Delete(target) => {
+                        deleted.push(target.name.clone());
+                        refused(403)
+                    }
+                    RayStep::Ask(request) => RayAnswer::Head(head("RUNNING")(request)),
+                    RayStep::Create(object) => RayAnswer::Done(object.clone().into()),
+                    _ => RayAnswer::Done(Value::Null.into()),
+                });
+            }
+        }
+    };
+    let (deleted, ends) = run(&service);
+    assert_eq!(deleted, ["rs-old", "rs-older"]);
+    assert!(status(&ends).is_some(), "the active cluster is looked at: {ends:?}");
+    assert!(ends.iter().any(|step| matches!(step, RayStep::RequeueAfter(_))), "{ends:?}");
+    service["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+    let (deleted, _) = run(&service);
+    assert_eq!(deleted, ["rs-a", "rs-old", "rs-older"]);
+    service["metadata"].as_object_mut().expect("metadata").remove("deletionTimestamp");
+    service["spec"]["suspend"] = json!(true);
+    service["spec"]["rayClusterDeletionDelaySeconds"] = json!(60);
+    service["status"]["conditions"]
+        .as_array_mut()
+        .expect("conditions")
+        .push(json!({"type": "Suspending", "status": "True"}));
+    let (deleted, ends) = run(&service);
+    assert_eq!(deleted, ["rs-a", "rs-old", "rs-older"]);
+    let conditions = status(&ends).expect("a status")["conditions"].to_string();
+    assert!(conditions.contains("Owned resources are being deleted."), "{conditions}");
+}
+
+fn refused(code: u16) -> RayAnswer {
+    RayAnswer::Refused(RayRefusal { code, message: "no".to_owned() })
+}
