@@ -18,7 +18,7 @@
 //! | [`definitions`] | the CustomResourceDefinitions, generated from the types |
 //! | [`shapes`] | schemas of fields that hold a part of a pod |
 //! | `rules` | cross-field rules of the CRDs, in CEL |
-//! | `conditions_of`, `json` | conditions of a status; reads and writes of untyped objects |
+//! | `conditions_of`, `finalizers`, `json` | conditions of a status; finalizers; reads and writes of untyped objects |
 
 pub mod cluster;
 mod conditions_of;
@@ -27,6 +27,7 @@ pub mod cron_schedule;
 pub mod cron_zone;
 pub mod definitions;
 pub mod feature_gates;
+mod finalizers;
 pub mod head;
 pub mod job;
 mod json;

@@ -15,10 +15,11 @@ use super::{
     ray_container::shell,
 };
 use crate::{
+    finalizers::OF_REDIS,
     json::{annotation, field, is_terminating, items, list, named, object, text},
     names,
     pass::{OrderOutcome, Pass},
-    step::{RayStep, RayTarget},
+    step::RayStep,
 };
 
 /// The time after which a cluster goes without a clean-up.
@@ -51,10 +52,6 @@ const AFTER_USERNAME: &str = "    use_ssl=";
 /// A Redis with access lists knows a password only together with its user.
 const USERNAME: &str = "    username=os.environ.get('REDIS_USERNAME', url.username),\n";
 
-fn has_finalizer(cluster: &Value) -> bool {
-    items(&cluster["metadata"]["finalizers"]).iter().any(|name| name == names::REDIS_FINALIZER)
-}
-
 /// Adds the finalizer to a cluster that stores its state in Redis. A failure is an answer about pods: those of a cluster without the
 /// finalizer would leave their keys behind. None while the write is on its way, and when the cluster that was read is not the present one.
 pub(crate) fn add_finalizer(
@@ -64,61 +61,20 @@ pub(crate) fn add_finalizer(
     let wanted = context.settings.redis_cleanup
         && context.is_fault_tolerant()
         && !context.has_embedded_storage();
-    if !wanted || has_finalizer(context.cluster) {
+    if !wanted || OF_REDIS.is_on(context.cluster) {
         return Some(Ok(()));
     }
-    let mut finalizers = items(&context.cluster["metadata"]["finalizers"]).to_vec();
-    finalizers.push(json!(names::REDIS_FINALIZER));
-    patch_finalizers(context, pass, &finalizers)
-}
-
-/// The list is replaced as a whole, so the write carries the version of the list that was read.
-fn patch_finalizers(
-    context: &ClusterContext<'_>,
-    pass: &mut Pass<'_>,
-    finalizers: &[Value],
-) -> Option<Result<(), Failure>> {
-    let version = &context.cluster["metadata"]["resourceVersion"];
-    let mut patch = json!({"metadata": {"finalizers": finalizers}});
-    if !version.is_null() {
-        patch["metadata"]["resourceVersion"] = version.clone();
-    }
-    let target = RayTarget::of(context.cluster);
-    match pass.order(RayStep::Patch { target, patch }) {
-        OrderOutcome::Done(_) => Some(Ok(())),
-        OrderOutcome::Pending => None,
-        OrderOutcome::Refused(refusal) => {
-            pass.requeue(Duration::from_secs(2));
-            // The cluster changed, or it is gone: there is another pass, or none.
-            if refusal.is_conflict() || refusal.is_not_found() {
-                return None;
-            }
-            let path = context.path(context.name());
-            let why = &refusal.message;
-            let message =
-                format!("Failed to update the finalizers of the RayCluster {path}: {why}");
-            pass.warning("FailedToUpdateRayCluster", message);
-            Some(Err(Failure::plain(why.clone())))
-        }
-    }
-}
-
-fn remove_finalizer(context: &ClusterContext<'_>, pass: &mut Pass<'_>) {
-    let finalizers = items(&context.cluster["metadata"]["finalizers"]);
-    let others: Vec<Value> =
-        finalizers.iter().filter(|name| **name != names::REDIS_FINALIZER).cloned().collect();
-    // Nothing is left to do for the cluster but to try again.
-    let _ = patch_finalizers(context, pass, &others);
+    OF_REDIS.add(context.cluster, pass).map(|written| written.map_err(Failure::plain))
 }
 
 /// What a deleted cluster needs before it may go: no head, then a clean-up Job that ended, or the end of the time for one.
 pub(crate) fn finalize(context: &ClusterContext<'_>, pass: &mut Pass<'_>) {
-    if !has_finalizer(context.cluster) {
+    if !OF_REDIS.is_on(context.cluster) {
         return;
     }
     // The finalizer is from before the backend was set; the state is in the volume.
     if context.has_embedded_storage() {
-        remove_finalizer(context, pass);
+        OF_REDIS.remove(context.cluster, pass);
         return;
     }
     let name = label_value(&format!("{}-redis-cleanup", context.name()));
@@ -143,12 +99,12 @@ pub(crate) fn finalize(context: &ClusterContext<'_>, pass: &mut Pass<'_>) {
             context.storage_namespace()
         );
         pass.warning("ForceDeletedStuckCluster", message);
-        remove_finalizer(context, pass);
+        OF_REDIS.remove(context.cluster, pass);
         return;
     }
     match context.child("Job", &name) {
         // A clean-up that failed lets the cluster go as well: the Job has no second attempt.
-        Some(job) if has_ended(job) => remove_finalizer(context, pass),
+        Some(job) if has_ended(job) => OF_REDIS.remove(context.cluster, pass),
         Some(_) => pass.requeue(Duration::from_secs(2)),
         None => create_job(context, pass, &name),
     }

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use crds::decode::from_value;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{
     children::token_secret_of,
@@ -21,12 +21,13 @@ use super::{
 };
 use crate::{
     PassInputs,
+    finalizers::OF_JOB,
     head::{HeadMethod, HeadRequest, job_path},
-    json::{is_run_elsewhere, is_terminating, items, name, text},
+    json::{is_run_elsewhere, is_terminating, name, text},
     names,
-    pass::{OrderOutcome, Pass},
+    pass::Pass,
     settings::OperatorSettings,
-    step::{RayAnswer, RayStep, RayTarget},
+    step::{RayAnswer, RayStep},
     v1::RayJobSpec,
 };
 
@@ -64,9 +65,12 @@ pub fn decide(
         }
     };
     // Before the first object, so that a deleted RayJob always stops its job. The change of the object brings the next pass.
-    if !has_finalizer(job) && !before.phase.is_final() {
-        add_finalizer(job, &mut pass);
-        return pass.finish();
+    if !OF_JOB.is_on(job) && !before.phase.is_final() {
+        let is_refused = OF_JOB.add(job, &mut pass).is_some_and(|written| written.is_err());
+        // One that was begun ends and gives its quota back although the finalizer was taken away.
+        if !is_refused || !before.phase.is_begun() {
+            return pass.finish();
+        }
     }
     let context = JobContext { job, spec: &spec, children, settings, inputs };
     let mut status = before.clone();
@@ -178,27 +182,6 @@ fn refuse(job: &Value, before: &AttemptStatus, invalid: &InvalidJob, pass: &mut 
     }
 }
 
-fn has_finalizer(job: &Value) -> bool {
-    items(&job["metadata"]["finalizers"]).iter().any(|it| *it == names::JOB_FINALIZER)
-}
-
-fn add_finalizer(job: &Value, pass: &mut Pass<'_>) {
-    let mut finalizers = items(&job["metadata"]["finalizers"]).to_vec();
-    finalizers.push(json!(names::JOB_FINALIZER));
-    replace_finalizers(job, &finalizers, pass);
-}
-
-/// The write carries the version, because a merge patch replaces the whole list.
-fn replace_finalizers(job: &Value, finalizers: &[Value], pass: &mut Pass<'_>) {
-    let version = &job["metadata"]["resourceVersion"];
-    let patch = json!({"metadata": {"finalizers": finalizers, "resourceVersion": version}});
-    if let OrderOutcome::Refused(_) =
-        pass.order(RayStep::Patch { target: RayTarget::of(job), patch })
-    {
-        pass.requeue(POLL);
-    }
-}
-
 /// Asks the head to stop a job that may run, and lets the RayJob go. The cluster goes with it.
 fn finalize(
     job: &Value,
@@ -207,7 +190,7 @@ fn finalize(
     settings: &OperatorSettings,
     pass: &mut Pass<'_>,
 ) {
-    if !has_finalizer(job) {
+    if !OF_JOB.is_on(job) {
         return;
     }
     let fields = &status.fields;
@@ -222,9 +205,7 @@ fn finalize(
             return;
         }
     }
-    let others = items(&job["metadata"]["finalizers"]).iter();
-    let others: Vec<Value> = others.filter(|it| **it != names::JOB_FINALIZER).cloned().collect();
-    replace_finalizers(job, &others, pass);
+    OF_JOB.remove(job, pass);
 }
 
 fn token_of(

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use crds::decode::from_value;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{
     applications::Applications,
@@ -29,11 +29,11 @@ use super::{
 };
 use crate::{
     PassInputs,
-    json::{is_run_elsewhere, is_terminating, items, name},
-    names,
-    pass::{OrderOutcome, Pass},
+    finalizers::OF_SERVICE,
+    json::{is_run_elsewhere, is_terminating, name},
+    pass::Pass,
     settings::OperatorSettings,
-    step::{RayAnswer, RayStep, RayTarget},
+    step::{RayAnswer, RayStep},
     v1::RayServiceSpec,
 };
 
@@ -67,11 +67,14 @@ pub fn decide(
         return pass.finish();
     }
     // Before the first cluster, so that a deleted RayService waits for its clusters. The change of the object brings the next pass.
-    if !has_finalizer(service) {
-        add_finalizer(service, &mut pass);
-        return pass.finish();
-    }
     let before = ServiceState::read(service);
+    if !OF_SERVICE.is_on(service) {
+        let is_refused = OF_SERVICE.add(service, &mut pass).is_some_and(|written| written.is_err());
+        // One that has clusters is run, suspended and upgraded although the finalizer was taken away.
+        if !is_refused || context.clusters().next().is_none() {
+            return pass.finish();
+        }
+    }
     let checked = decoded.map_err(|error| InvalidService {
         reason: "InvalidRayServiceSpec",
         message: format!("The RayService spec is invalid: {error}"),
@@ -274,30 +277,9 @@ fn refuse(
     }
 }
 
-fn has_finalizer(service: &Value) -> bool {
-    items(&service["metadata"]["finalizers"]).iter().any(|it| *it == names::SERVICE_FINALIZER)
-}
-
-fn add_finalizer(service: &Value, pass: &mut Pass<'_>) {
-    let mut finalizers = items(&service["metadata"]["finalizers"]).to_vec();
-    finalizers.push(json!(names::SERVICE_FINALIZER));
-    replace_finalizers(service, &finalizers, pass);
-}
-
-/// The write carries the version, because a merge patch replaces the whole list.
-fn replace_finalizers(service: &Value, finalizers: &[Value], pass: &mut Pass<'_>) {
-    let version = &service["metadata"]["resourceVersion"];
-    let patch = json!({"metadata": {"finalizers": finalizers, "resourceVersion": version}});
-    if let OrderOutcome::Refused(_) =
-        pass.order(RayStep::Patch { target: RayTarget::of(service), patch })
-    {
-        pass.requeue(POLL);
-    }
-}
-
 /// Removes the clusters at once, and lets the RayService go after them.
 fn finalize(context: &ServiceContext<'_>, pass: &mut Pass<'_>) {
-    if !has_finalizer(context.service) {
+    if !OF_SERVICE.is_on(context.service) {
         return;
     }
     let mut has_clusters = false;
@@ -309,8 +291,5 @@ fn finalize(context: &ServiceContext<'_>, pass: &mut Pass<'_>) {
         pass.requeue(POLL);
         return;
     }
-    let others = items(&context.service["metadata"]["finalizers"]).iter();
-    let others: Vec<Value> =
-        others.filter(|it| **it != names::SERVICE_FINALIZER).cloned().collect();
-    replace_finalizers(context.service, &others, pass);
+    OF_SERVICE.remove(context.service, pass);
 }

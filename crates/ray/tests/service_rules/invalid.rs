@@ -109,3 +109,36 @@ fn a_replaced_cluster_that_cannot_be_deleted_holds_up_nothing_else() {
 fn refused(code: u16) -> RayAnswer {
     RayAnswer::Refused(RayRefusal { code, message: "no".to_owned() })
 }
+
+/// The finalizers may be taken away by hand, and their return be refused by a webhook.
+#[test]
+fn a_finalizer_that_is_refused_is_an_event_and_holds_up_no_service_that_runs() {
+    let reasons = |steps: &[RayStep]| -> Vec<&'static str> {
+        let reasons = steps.iter().filter_map(|step| match step {
+            RayStep::Event(event) => Some(event.reason),
+            _ => None,
+        });
+        reasons.collect()
+    };
+    let mut service = ray_service("ray:1", &active("rs-a"));
+    service["metadata"]["finalizers"] = json!([]);
+    let memory = ServiceMemory::default();
+    let children = cluster("rs-a", "ray:1");
+    let steps = decide(&service, &children, &memory, &[refused(403)]);
+    assert!(matches!(&steps[..], [RayStep::Ask(_)]), "the head is asked: {steps:?}");
+    // The object has changed or is gone: another pass follows, or none.
+    for code in [409, 404] {
+        let steps = decide(&service, &children, &memory, &[refused(code)]);
+        assert!(matches!(&steps[..], [RayStep::RequeueAfter(_)]), "{code} {steps:?}");
+    }
+    // A new one would leave its clusters without the finalizer.
+    let mut new = ray_service("ray:1", &Value::Null);
+    new["metadata"]["finalizers"] = json!([]);
+    let steps = decide(&new, &[], &memory, &[refused(403)]);
+    assert_eq!(reasons(&steps), ["FailedToUpdateRayService"]);
+    assert!(matches!(&steps[..], [RayStep::RequeueAfter(_), RayStep::Event(_)]), "{steps:?}");
+    service["metadata"]["finalizers"] = json!(["ray.io/rayservice-finalizer"]);
+    service["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+    let steps = decide(&service, &[], &memory, &[refused(403)]);
+    assert_eq!(reasons(&steps), ["FailedToUpdateRayService"]);
+}
