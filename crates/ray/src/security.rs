@@ -33,6 +33,6 @@ pub use config::{
 };
 pub(crate) use exposure::exposure_targets;
 pub use mutation::mutate;
-pub(crate) use reconcile::{prepare, reconcile_security};
+pub(crate) use reconcile::{PreparedCluster, prepare, reconcile_security};
 pub use validation::validate;
 pub(crate) use validation::{INGRESS_REFUSED, enables_ingress};

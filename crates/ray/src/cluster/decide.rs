@@ -2,7 +2,7 @@
 //!
 //! Source: docs/reference/ray.md §3.
 
-use std::time::Duration;
+use std::{borrow::Cow, time::Duration};
 
 use crds::decode::from_value;
 use serde_json::Value;
@@ -26,7 +26,7 @@ use crate::{
     json::{is_terminating, name, text},
     names,
     pass::Pass,
-    security::{prepare, reconcile_security},
+    security::{PreparedCluster, prepare, reconcile_security},
     settings::OperatorSettings,
     step::{RayAnswer, RayStep},
     v1::RayClusterSpec,
@@ -54,15 +54,39 @@ pub fn decide(
 ) -> Vec<RayStep> {
     let mut pass = Pass::new(answers);
     let Some(spec) = run_spec(cluster, &mut pass) else { return pass.finish() };
-    let Some(security) = &settings.security else {
-        return decide_spec((cluster, &spec), children, answers, inputs, settings, pass);
+    let prepared = match &settings.security {
+        Some(security) => prepare(cluster, children, security, &mut pass),
+        None => Some(PreparedCluster::unchanged(cluster)),
     };
-    let Some(secured) = prepare(cluster, children, security, &mut pass) else {
+    let Some(PreparedCluster { cluster, prepared }) = prepared else { return pass.finish() };
+    // The answer to the write is the cluster with all that was added.
+    let spec = match &cluster {
+        Cow::Borrowed(_) => Some(spec),
+        Cow::Owned(changed) => run_spec(changed, &mut pass),
+    };
+    let Some(spec) = spec else { return pass.finish() };
+    let sorted = ClusterChildren::of(&cluster, children);
+    let context =
+        ClusterContext { cluster: &cluster, spec: &spec, children: &sorted, settings, inputs };
+    // Before the validation, so that a cluster that became invalid can still be deleted.
+    if is_terminating(&cluster) {
+        redis_cleanup::finalize(&context, &mut pass);
+        return pass.finish();
+    }
+    let Some(protected) = protect(&context, children, prepared, &mut pass) else {
         return pass.finish();
     };
-    // The answer to the write is the cluster with all that was added.
-    let Some(spec) = run_spec(&secured, &mut pass) else { return pass.finish() };
-    decide_spec((&secured, &spec), children, answers, inputs, settings, pass)
+    let mut created = Vec::new();
+    let result = match protected {
+        Ok(()) => reconcile(&context, &mut pass, &mut created),
+        // Nothing is made then, but the quota of a cluster that is suspended must come back.
+        Err(failure) => reconcile_suspension(&context, &mut pass).and(Err(failure)),
+    };
+    if !pass.is_pending() {
+        created.extend(answers.iter().filter_map(created_service));
+        conclude(&context, &mut pass, &created, result.err().as_ref());
+    }
+    pass.finish()
 }
 
 /// The spec of a cluster that is run here.
@@ -82,56 +106,43 @@ pub(super) fn run_spec(cluster: &Value, pass: &mut Pass<'_>) -> Option<RayCluste
     by.is_none_or(|by| by == names::BUILT_IN_CONTROLLER).then_some(spec)
 }
 
-fn decide_spec<'a>(
-    (cluster, spec): (&Value, &RayClusterSpec),
+/// What comes before the first pod. The error is about something without which none must be made. `None` if the pass ends here.
+fn protect(
+    context: &ClusterContext<'_>,
     children: &[&Value],
-    answers: &'a [RayAnswer],
-    inputs: &PassInputs,
-    settings: &OperatorSettings,
-    mut pass: Pass<'a>,
-) -> Vec<RayStep> {
-    let sorted = ClusterChildren::of(cluster, children);
-    let context = ClusterContext { cluster, spec, children: &sorted, settings, inputs };
-    // Before the validation, so that a cluster that became invalid can still be deleted.
-    if is_terminating(cluster) {
-        redis_cleanup::finalize(&context, &mut pass);
-        return pass.finish();
-    }
-    // Both protect pods of a spec that became invalid, too.
-    let secured = secure(&context, children, &mut pass);
+    prepared: Result<(), String>,
+    pass: &mut Pass<'_>,
+) -> Option<Result<(), Failure>> {
+    // Both protect pods of a spec that became invalid, too. Names of the first follow from what a preparation adds.
+    let secured = prepared.map_err(Failure::plain).and_then(|()| secure(context, children, pass));
     // Pods do not wait for policies: the official operator has another controller for these.
-    if reconcile_policies(&context, &mut pass).is_err() {
+    if reconcile_policies(context, pass).is_err() {
         pass.requeue(SOON);
     }
-    if let Err(InvalidCluster { reason, message }) = validate::check(&context) {
+    if let Err(InvalidCluster { reason, message }) = validate::check(context) {
         // Without a requeue: only a change of the cluster makes it valid.
         pass.warning(reason, message);
-        return pass.finish();
+        return None;
     }
-    // Before the first pod, so that no key is in Redis without the finalizer.
-    let Some(stored) = redis_cleanup::add_finalizer(&context, &mut pass) else {
-        return pass.finish();
-    };
-    let mut created = Vec::new();
-    let result = match secured.and(stored) {
-        Ok(()) => reconcile(&context, &mut pass, &mut created),
-        // Nothing is made then, but the quota of a cluster that is suspended must come back.
-        Err(failure) => reconcile_suspension(&context, &mut pass).and(Err(failure)),
-    };
-    if pass.is_pending() {
-        return pass.finish();
-    }
-    created.extend(answers.iter().filter_map(created_service));
-    // A pass that stopped early has a status as well, which shows what was reached.
-    let failure = result.err();
-    let status = next_status(&context, &created, failure.as_ref());
+    // So that no key is in Redis without the finalizer.
+    let stored = redis_cleanup::add_finalizer(context, pass)?;
+    Some(secured.and(stored))
+}
+
+/// Completes the status. A pass that stopped early has one as well, which shows what was reached.
+fn conclude(
+    context: &ClusterContext<'_>,
+    pass: &mut Pass<'_>,
+    created: &[&Value],
+    failure: Option<&Failure>,
+) {
+    let status = next_status(context, created, failure);
     let changed = status.is_some();
     if let Some(status) = status {
         pass.status(status);
     }
     // An error is repeated without a backoff, as in the official operator.
     pass.requeue(if changed || failure.is_some() { SOON } else { RESYNC });
-    pass.finish()
 }
 
 /// NetworkPolicies and other objects that secure the cluster.

@@ -26,15 +26,30 @@ use crate::{
 /// When a refused write is tried again.
 const SOON: Duration = Duration::from_secs(2);
 
-/// The cluster with all that admission would have added. `None` while that is being written, or was refused.
-///
-/// No pod is made from a cluster before: it would lack its certificate.
+/// A cluster, and whether it has all that admission would have added.
+pub(crate) struct PreparedCluster<'a> {
+    pub(crate) cluster: Cow<'a, Value>,
+    /// Why something is missing. No pod is made from such a cluster: it would lack its certificate.
+    pub(crate) prepared: Result<(), String>,
+}
+
+impl<'a> PreparedCluster<'a> {
+    pub(crate) fn unchanged(cluster: &'a Value) -> Self {
+        Self { cluster: Cow::Borrowed(cluster), prepared: Ok(()) }
+    }
+
+    fn refused(cluster: &'a Value, why: String) -> Self {
+        Self { cluster: Cow::Borrowed(cluster), prepared: Err(why) }
+    }
+}
+
+/// Writes what admission would have added. `None` while that is being written, and when the cluster that was read is not the present one.
 pub(crate) fn prepare<'a>(
     cluster: &'a Value,
     children: &[&Value],
     settings: &SecuritySettings,
     pass: &mut Pass<'_>,
-) -> Option<Cow<'a, Value>> {
+) -> Option<PreparedCluster<'a>> {
     let mut wanted = cluster.clone();
     if cluster["metadata"]["deletionTimestamp"].is_null() {
         mutate(&mut wanted, Some(cluster), &settings.config);
@@ -42,27 +57,30 @@ pub(crate) fn prepare<'a>(
             list(&mut wanted["metadata"], "finalizers").push(json!(names::OAUTH_FINALIZER));
         }
     } else if has_finalizer(cluster) {
-        if !remove_bindings(cluster, children, pass) {
-            return None;
+        if let Err(why) = remove_bindings(cluster, children, pass) {
+            return Some(PreparedCluster::refused(cluster, why));
         }
         list(&mut wanted["metadata"], "finalizers").retain(|it| *it != names::OAUTH_FINALIZER);
     }
     let Some(mut patch) = merge_difference(cluster, &wanted) else {
-        return Some(Cow::Borrowed(cluster));
+        return Some(PreparedCluster::unchanged(cluster));
     };
     // Lists are replaced as a whole, so the write carries the version that was read.
     patch["metadata"]["resourceVersion"] = cluster["metadata"]["resourceVersion"].clone();
     match pass.order(RayStep::Patch { target: RayTarget::of(cluster), patch }) {
         OrderOutcome::Pending => None,
-        OrderOutcome::Done(stored) => Some(Cow::Owned(stored.clone())),
+        OrderOutcome::Done(stored) => {
+            Some(PreparedCluster { cluster: Cow::Owned(stored.clone()), prepared: Ok(()) })
+        }
         OrderOutcome::Refused(refusal) => {
-            // A conflict brings the next version of the object, and with it another pass.
-            if !refusal.is_conflict() {
-                let message = format!("cannot secure RayCluster: {}", refusal.message);
-                pass.warning("FailedToSecureRayCluster", message);
-            }
             pass.requeue(SOON);
-            None
+            // The cluster changed, or it is gone: there is another pass, or none.
+            if refusal.is_conflict() || refusal.is_not_found() {
+                return None;
+            }
+            let message = format!("cannot secure RayCluster: {}", refusal.message);
+            pass.warning("FailedToSecureRayCluster", message.clone());
+            Some(PreparedCluster::refused(cluster, message))
         }
     }
 }
@@ -71,10 +89,14 @@ fn has_finalizer(cluster: &Value) -> bool {
     items(&cluster["metadata"]["finalizers"]).iter().any(|it| *it == names::OAUTH_FINALIZER)
 }
 
-/// Removes the ClusterRoleBindings of a cluster: they cannot have an owner in a namespace. Whether they are gone is the answer.
-fn remove_bindings(cluster: &Value, children: &[&Value], pass: &mut Pass<'_>) -> bool {
+/// Removes the ClusterRoleBindings of a cluster: they cannot have an owner in a namespace. The error is about one that stays.
+fn remove_bindings(
+    cluster: &Value,
+    children: &[&Value],
+    pass: &mut Pass<'_>,
+) -> Result<(), String> {
     let namespace = text(&cluster["metadata"]["namespace"]);
-    let mut gone = true;
+    let mut result = Ok(());
     // By labels: under a bare name may be the binding of a cluster in another namespace.
     for binding in children.iter().copied().filter(|child| {
         child["kind"] == "ClusterRoleBinding"
@@ -84,12 +106,12 @@ fn remove_bindings(cluster: &Value, children: &[&Value], pass: &mut Pass<'_>) ->
         if let OrderOutcome::Refused(refusal) = pass.delete(binding) {
             let message =
                 format!("cannot delete ClusterRoleBinding {}: {}", name(binding), refusal.message);
-            pass.warning("FailedToDeleteClusterRoleBinding", message);
+            pass.warning("FailedToDeleteClusterRoleBinding", message.clone());
             pass.requeue(SOON);
-            gone = false;
+            result = Err(message);
         }
     }
-    gone
+    result
 }
 
 /// Writes what the cluster lacks. The error is about an object without which pods must not be made.

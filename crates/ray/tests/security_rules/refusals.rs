@@ -2,9 +2,9 @@
 
 use ray::{
     security::{ClusterPlatform, mutate, validate},
-    step::{RayAnswer, RayStep},
+    step::{RayAnswer, RayRefusal, RayStep},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::fixture::{config, decide, mutated, old_cluster, ray_cluster, settings};
 
@@ -87,4 +87,50 @@ fn a_secured_cluster_with_an_ingress_of_its_own_is_not_run() {
         matches!(step, RayStep::Event(event) if event.warning && event.message.contains(words))
     });
     assert!(refused && !steps.iter().any(RayStep::is_order), "{steps:?}");
+}
+
+/// Its quota must come back.
+#[test]
+fn a_cluster_that_cannot_be_secured_is_suspended_all_the_same() {
+    let settings = settings(true, true, ClusterPlatform::Kubernetes);
+    let mut cluster = ray_cluster();
+    cluster["spec"]["suspend"] = json!(true);
+    let child = |kind: &str, name: &str| {
+        let owner = json!({"kind": "RayCluster", "name": "c", "uid": "u", "controller": true});
+        let metadata = json!({
+            "name": name, "namespace": "ns", "uid": name, "ownerReferences": [owner],
+            "labels": {"ray.io/cluster": "c", "ray.io/node-type": "head"},
+        });
+        json!({"apiVersion": "v1", "kind": kind, "metadata": metadata})
+    };
+    let children = [child("Pod", "c-head"), child("Service", "c-head-svc")];
+    let run = |cluster: &Value| {
+        let refusal = RayRefusal { code: 403, message: "denied".to_owned() };
+        let (mut orders, mut answers) = (Vec::new(), vec![RayAnswer::Refused(refusal)]);
+        loop {
+            let steps = decide(cluster, &children, &answers, &settings);
+            if !steps.iter().any(RayStep::is_order) {
+                return (orders, steps);
+            }
+            answers.extend(steps.iter().map(|_| RayAnswer::Done(json!({}).into())));
+            orders.extend(steps);
+        }
+    };
+    let (_, ends) = run(&cluster);
+    let explains = |step: &RayStep| matches!(step, RayStep::Event(event) if event.message == "cannot secure RayCluster: denied");
+    assert!(ends.iter().any(explains), "{ends:?}");
+    let status = ends.iter().find_map(|step| match step {
+        RayStep::ReplaceStatus(status) => Some(status.clone()),
+        _ => None,
+    });
+    cluster["status"] = status.expect("a status");
+    assert!(cluster["status"].to_string().contains("RayClusterSuspending"), "{cluster}");
+    let (orders, _) = run(&cluster);
+    let deletes = |step: &RayStep| matches!(step, RayStep::Delete(pod) if pod.name == "c-head");
+    assert!(orders.iter().any(deletes), "{orders:?}");
+    cluster["spec"]["suspend"] = json!(false);
+    cluster["status"] = json!({});
+    let (orders, _) = run(&cluster);
+    let is_pod = |step: &RayStep| matches!(step, RayStep::Create(it) if it["kind"] == "Pod");
+    assert!(!orders.iter().any(is_pod), "a pod would lack its certificate");
 }
