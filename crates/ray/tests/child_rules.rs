@@ -382,3 +382,28 @@ fn a_pod_that_its_finalizer_holds_is_neither_replaced_nor_deleted_twice() {
     });
     assert!(!suspended, "its pods use quota until they are gone");
 }
+
+/// The backend of an Ingress is a port of the Service, which need not have the number of the container's port.
+#[test]
+fn an_ingress_leads_to_the_port_of_the_head_service() {
+    let port_of = |service: Value| {
+        let head = json!({"enableIngress": true, "headService": service});
+        let cluster = cluster_named("c", &json!({"spec": {"headGroupSpec": head}}));
+        let (orders, _) = pass(&cluster, &[], &OperatorSettings::default(), done);
+        let ingress = orders.iter().find_map(|step| match step {
+            RayStep::Create(object) if object["kind"] == "Ingress" => Some(object),
+            _ => None,
+        });
+        let port = "/spec/rules/0/http/paths/0/backend/service/port/number";
+        ingress.expect("an Ingress").pointer(port).cloned()
+    };
+    let with = |ports: Value| json!({"spec": {"ports": ports}});
+    assert_eq!(port_of(Value::Null), Some(json!(8265)));
+    assert_eq!(port_of(with(json!([{"name": "dashboard", "port": 80}]))), Some(json!(80)));
+    let other = json!([{"name": "web", "port": 80, "targetPort": 8265}]);
+    assert_eq!(port_of(with(other)), Some(json!(8265)), "beside the default port of the head");
+    // The backend is named by the port of a Service without an address as well.
+    let mut headless = with(json!([{"name": "dashboard", "port": 80, "targetPort": 8265}]));
+    headless["spec"]["clusterIP"] = json!("None");
+    assert_eq!(port_of(headless), Some(json!(80)));
+}

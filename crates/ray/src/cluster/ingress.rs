@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{
     context::{ClusterContext, label_value, object_name},
     failure::Failure,
-    services::dashboard_port,
+    services::dashboard_backend_port,
 };
 use crate::{
     json::{annotation, text, texts},
@@ -107,7 +107,7 @@ fn ingress(context: &ClusterContext<'_>) -> Value {
         "pathType": options.path_type.unwrap_or_else(|| "Prefix".to_owned()),
         "backend": {"service": {
             "name": context.head_service_name(),
-            "port": {"number": dashboard_port(context)},
+            "port": {"number": dashboard_backend_port(context)},
         }},
     }]}});
     if let Some(host) = options.host.filter(|host| !host.is_empty()) {

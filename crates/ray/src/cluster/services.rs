@@ -273,7 +273,8 @@ pub(crate) fn dashboard_port(context: &ClusterContext<'_>) -> i64 {
     ports.into_iter().find(|(name, _)| name == "dashboard").map_or(8265, |(_, port)| port)
 }
 
-/// The port at which the head's Service leads to a port of the head, if it does. A Service without an address leads to the pod itself.
+/// The port at which a client reaches a port of the head by the head's Service, if it does. A Service without an address leads to the pod
+/// itself.
 pub(crate) fn head_service_port(
     context: &ClusterContext<'_>,
     name: &str,
@@ -283,7 +284,18 @@ pub(crate) fn head_service_port(
     if spec["clusterIP"] == "None" {
         return Some(of_pod);
     }
-    let ports = &spec["ports"];
+    port_to(context, &spec["ports"], name, of_pod)
+}
+
+/// The number that the port of the dashboard has in the head's Service. An Ingress names it, whatever the address of the Service.
+pub(crate) fn dashboard_backend_port(context: &ClusterContext<'_>) -> i64 {
+    let of_pod = dashboard_port(context);
+    let ports = &head_service(context)["spec"]["ports"];
+    port_to(context, ports, "dashboard", of_pod).unwrap_or(of_pod)
+}
+
+/// The port of a Service with this name, else one that leads to a port of the head.
+fn port_to(context: &ClusterContext<'_>, ports: &Value, name: &str, of_pod: i64) -> Option<i64> {
     let leading = || items(ports).iter().find(|port| leads_to(context, port, of_pod));
     named(ports, name).or_else(leading).and_then(|port| port["port"].as_i64())
 }
