@@ -256,8 +256,13 @@ fn head_ports(context: &ClusterContext<'_>) -> Vec<Value> {
     ports.into_iter().map(port).collect()
 }
 
+fn ray_container<'a>(context: &ClusterContext<'a>) -> &'a Value {
+    &context.spec.head_group_spec.template["spec"]["containers"][0]
+}
+
+/// The ports of the head's Ray container; one without a name gets one, for its Service.
 fn container_ports(context: &ClusterContext<'_>) -> Vec<(String, i64)> {
-    let container = &context.spec.head_group_spec.template["spec"]["containers"][0];
+    let container = ray_container(context);
     let port = |port: &Value| {
         let number = port["containerPort"].as_i64()?;
         let name = text(&port["name"]);
@@ -304,7 +309,8 @@ fn port_to(context: &ClusterContext<'_>, ports: &Value, name: &str, of_pod: i64)
 fn leads_to(context: &ClusterContext<'_>, port: &Value, of_pod: i64) -> bool {
     let target = match &port["targetPort"] {
         Value::String(name) if !name.is_empty() => {
-            container_ports(context).into_iter().find(|(it, _)| it == name).map(|it| it.1)
+            let port = named(&ray_container(context)["ports"], name);
+            port.and_then(|port| port["containerPort"].as_i64())
         }
         // As for the API server, 0 and an empty name are no target.
         target => target.as_i64().filter(|it| *it != 0).or_else(|| port["port"].as_i64()),

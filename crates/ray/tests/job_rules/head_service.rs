@@ -72,6 +72,9 @@ fn a_dashboard_is_not_reached_by_an_address_without_its_port() {
     assert_eq!(phase_with(udp), none);
     let given = json!({"spec": {"ports": port(json!("http"))}});
     assert_eq!(phase(given, json!({"name": "http", "containerPort": 8265})), at(80));
+    // A port of the pod without a name has none, whatever it is called in the Service.
+    let given = json!({"spec": {"ports": port(json!("8265-port"))}});
+    assert_eq!(phase(given, json!({"containerPort": 8265})), at(8265));
 }
 
 const NO_PORT: &str = "RayCluster ns/rj-a: dashboard port is not found";
