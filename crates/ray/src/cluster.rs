@@ -55,7 +55,7 @@ pub(crate) use conditions::rfc3339;
 pub use context::PassInputs;
 pub(crate) use context::{ClusterContext, label_value};
 pub use decide::decide;
-pub use named_objects::named_objects;
+pub use named_objects::{named_objects, reads};
 pub(crate) use pod_health::is_running_and_ready;
 pub(crate) use probes::version;
 pub(crate) use ray_env::token_secret;

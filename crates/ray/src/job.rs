@@ -30,6 +30,6 @@ mod validate_deletion;
 
 pub use children::JobAttempt;
 pub use decide::decide;
-pub use named_objects::named_objects;
+pub use named_objects::{named_objects, reads};
 pub(crate) use validate::check_job_spec;
 pub use validate::{InvalidJob, check_job};

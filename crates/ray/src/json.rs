@@ -16,6 +16,12 @@ pub(crate) fn is_run_elsewhere(object: &Value) -> bool {
     !managed_by.is_empty() && managed_by != names::BUILT_IN_CONTROLLER
 }
 
+/// Whether an object names another one as an owner, be it its controller or not.
+pub(crate) fn is_owned(object: &Value, owner: &Value) -> bool {
+    let uid = &owner["metadata"]["uid"];
+    items(&object["metadata"]["ownerReferences"]).iter().any(|it| it["uid"] == *uid)
+}
+
 /// A map of texts; what is no text is left out.
 pub(crate) fn texts(value: &Value) -> BTreeMap<String, String> {
     let entries = value.as_object().into_iter().flatten();

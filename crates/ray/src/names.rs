@@ -112,3 +112,13 @@ pub const SECURED_NAMESPACE_LABEL: &str = "ray.openshift.ai/cluster-namespace";
 pub const OAUTH_FINALIZER: &str = "ray.openshift.ai/oauth-finalizer";
 /// The field manager of objects that secure a cluster. Hashes in their names begin with it.
 pub const SECURITY_MANAGER: &str = "codeflare-raycluster-controller";
+
+/// The name of the head's Service of a RayCluster, a RayJob or a RayService.
+pub(crate) fn head_service_name(of: &str) -> String {
+    format!("{of}-head-svc")
+}
+
+/// The name of the Service for Serve applications of a RayCluster or a RayService.
+pub(crate) fn serve_service_name(of: &str) -> String {
+    format!("{of}-serve-svc")
+}

@@ -37,6 +37,6 @@ mod validate;
 
 pub use decide::decide;
 pub use memory::ServiceMemory;
-pub use named_objects::named_objects;
+pub use named_objects::{named_objects, reads};
 pub(crate) use validate::check_timeout;
 pub use validate::{InvalidService, check_service};

@@ -7,7 +7,7 @@ use std::{
 };
 
 use appwrapper::{WrapperFacts, settings::WrapperSettings};
-use crds::json::{label, text};
+use crds::json::{label, name, text};
 use ray::{
     PassInputs, names,
     service::ServiceMemory,
@@ -142,52 +142,16 @@ impl ParentKind {
 
     /// Whether the decision about `parent` reads `object`, which is in the same namespace.
     pub(super) fn reads(self, parent: &Value, object: &Value) -> bool {
-        let name = text(&parent["metadata"]["name"]);
         match self {
-            Self::RayCluster => {
-                object["kind"] != "RayCluster"
-                    && (label(object, "ray.io/cluster") == name || is_owned(parent, object))
-            }
-            Self::RayJob => {
-                let cluster = text(&parent["status"]["rayClusterName"]);
-                let is_cluster =
-                    object["kind"] == "RayCluster" && text(&object["metadata"]["name"]) == cluster;
-                let is_head = object["kind"] == "Pod" && label(object, "ray.io/cluster") == cluster;
-                is_cluster || is_head || is_owned(parent, object)
-            }
-            Self::RayService => {
-                is_owned(parent, object)
-                    || match text(&object["kind"]) {
-                        "Pod" => {
-                            let cluster = label(object, "ray.io/cluster");
-                            !cluster.is_empty() && clusters_of(parent).contains(&cluster)
-                        }
-                        // Also one of another owner, which is then left alone.
-                        "Service" => services_of(parent)
-                            .iter()
-                            .any(|service| object["metadata"]["name"] == service.as_str()),
-                        _ => false,
-                    }
-            }
+            Self::RayCluster => ray::cluster::reads(parent, object),
+            Self::RayJob => ray::job::reads(parent, object),
+            Self::RayService => ray::service::reads(parent, object),
             Self::RayCronJob => false,
-            Self::AppWrapper => object["kind"] == "Pod" && label(object, WRAPPER_LABEL) == name,
+            Self::AppWrapper => {
+                object["kind"] == "Pod" && label(object, WRAPPER_LABEL) == name(parent)
+            }
         }
     }
-}
-
-/// The names of the two clusters of a RayService.
-fn clusters_of(service: &Value) -> [&str; 2] {
-    ["activeServiceStatus", "pendingServiceStatus"]
-        .map(|part| text(&service["status"][part]["rayClusterName"]))
-}
-
-/// The names of the Services that a RayService makes.
-fn services_of(service: &Value) -> Vec<String> {
-    let name = text(&service["metadata"]["name"]);
-    let given = text(&service["spec"]["serveService"]["metadata"]["name"]);
-    let of_clusters = clusters_of(service).map(|cluster| format!("{cluster}-serve-svc"));
-    let own = [format!("{name}-head-svc"), format!("{name}-serve-svc"), given.to_owned()];
-    own.into_iter().chain(of_clusters).filter(|name| !name.is_empty()).collect()
 }
 
 /// The operated objects that a change of `object` concerns, itself included.
@@ -199,7 +163,7 @@ pub(super) fn concerned(object: &Value) -> Vec<ParentId> {
     };
     let mut found = Vec::new();
     if let Some(kind) = ParentKind::parse(text(&object["kind"])) {
-        found.push(id(kind, text(&object["metadata"]["name"])));
+        found.push(id(kind, name(object)));
     }
     for owner in object["metadata"]["ownerReferences"].as_array().into_iter().flatten() {
         if let Some(kind) = ParentKind::parse(text(&owner["kind"])) {
@@ -207,10 +171,10 @@ pub(super) fn concerned(object: &Value) -> Vec<ParentId> {
         }
     }
     let by_label = [
-        (Some(ParentKind::RayCluster), label(object, "ray.io/cluster")),
+        (Some(ParentKind::RayCluster), label(object, names::CLUSTER_LABEL)),
         (
-            ParentKind::parse(label(object, "ray.io/originated-from-crd")),
-            label(object, "ray.io/originated-from-cr-name"),
+            ParentKind::parse(label(object, names::ORIGIN_KIND_LABEL)),
+            label(object, names::ORIGIN_NAME_LABEL),
         ),
         (Some(ParentKind::AppWrapper), label(object, WRAPPER_LABEL)),
     ];
@@ -233,12 +197,6 @@ fn secured_cluster(object: &Value) -> Option<ParentId> {
     let namespace = label(object, names::SECURED_NAMESPACE_LABEL);
     let key = Key { namespace: Some(namespace.into()), name: name.into() };
     (!name.is_empty()).then_some(ParentId { kind: ParentKind::RayCluster, key })
-}
-
-fn is_owned(parent: &Value, object: &Value) -> bool {
-    let uid = &parent["metadata"]["uid"];
-    let owners = object["metadata"]["ownerReferences"].as_array().into_iter().flatten();
-    owners.into_iter().any(|owner| owner["uid"] == *uid)
 }
 
 impl fmt::Display for ParentId {
@@ -282,40 +240,8 @@ mod tests {
     }
 
     #[test]
-    fn a_ray_service_reads_its_clusters_their_pods_and_services_of_its_names() {
-        let service = json!({
-            "metadata": {"name": "s", "uid": "u"},
-            "status": {
-                "activeServiceStatus": {"rayClusterName": "s-a"},
-                "pendingServiceStatus": {"rayClusterName": "s-b"},
-            },
-        });
-        let reads = |object| ParentKind::RayService.reads(&service, &object);
-        let pod = |cluster: &str| json!({"kind": "Pod", "metadata": {"labels": {"ray.io/cluster": cluster}}});
-        let named = |kind: &str, name: &str| json!({"kind": kind, "metadata": {"name": name}});
-        assert!(reads(pod("s-a")) && reads(pod("s-b")) && !reads(pod("s-c")));
-        assert!(reads(named("Service", "s-head-svc")) && reads(named("Service", "s-b-serve-svc")));
-        assert!(!reads(named("Service", "s-c-serve-svc")) && !reads(named("RayCluster", "s-a")));
-        let owned = json!({"kind": "RayCluster", "metadata": {"ownerReferences": [{"uid": "u"}]}});
-        assert!(reads(owned));
-        let fresh = json!({"metadata": {"name": "s", "uid": "u"}});
-        let unlabelled = json!({"kind": "Pod", "metadata": {"name": "p"}});
-        assert!(!ParentKind::RayService.reads(&fresh, &unlabelled), "no cluster, no pods");
-    }
-
-    #[test]
     fn time_zones_are_known_without_files_of_the_system() {
         let is_known = |name| ray::cron_zone::zone_of(Some(name)).is_ok();
         assert!(is_known("Europe/Berlin") && !is_known("Europe/Nowhere"));
-    }
-
-    #[test]
-    fn a_cluster_reads_what_is_its_own_and_no_other_cluster() {
-        let cluster = json!({"metadata": {"name": "c", "uid": "u"}});
-        let labelled = json!({"kind": "Pod", "metadata": {"labels": {"ray.io/cluster": "c"}}});
-        let owned = json!({"kind": "Job", "metadata": {"ownerReferences": [{"uid": "u"}]}});
-        let other = json!({"kind": "Pod", "metadata": {"labels": {"ray.io/cluster": "d"}}});
-        let reads = |object| ParentKind::RayCluster.reads(&cluster, object);
-        assert!(reads(&labelled) && reads(&owned) && !reads(&other));
     }
 }

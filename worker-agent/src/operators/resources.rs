@@ -16,9 +16,9 @@ pub(super) struct WatchedChild {
 pub(super) const CLUSTER_ROLE_BINDING: &str = "ClusterRoleBinding";
 
 /// The label of everything that belongs to a RayCluster.
-const OF_CLUSTER: &str = "ray.io/cluster";
+const OF_CLUSTER: &str = ray::names::CLUSTER_LABEL;
 /// The label of what a RayJob or a RayService makes beside its clusters.
-const OF_JOB: &str = "ray.io/originated-from-crd";
+const OF_ORIGIN: &str = ray::names::ORIGIN_KIND_LABEL;
 
 /// Objects that are watched beside the operated kinds. Others of their kind are neither sent nor held.
 pub(super) fn watched_children() -> Vec<WatchedChild> {
@@ -31,12 +31,12 @@ pub(super) fn watched_children() -> Vec<WatchedChild> {
         child("", "v1", "Pod", "pods", OF_CLUSTER),
         child("", "v1", "Pod", "pods", appwrapper::names::WRAPPER_LABEL),
         child("", "v1", "Service", "services", OF_CLUSTER),
-        child("", "v1", "Service", "services", OF_JOB),
+        child("", "v1", "Service", "services", OF_ORIGIN),
         child("", "v1", "Secret", "secrets", OF_CLUSTER),
         child("", "v1", "ServiceAccount", "serviceaccounts", OF_CLUSTER),
         child("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", OF_CLUSTER),
         child("batch", "v1", "Job", "jobs", OF_CLUSTER),
-        child("batch", "v1", "Job", "jobs", OF_JOB),
+        child("batch", "v1", "Job", "jobs", OF_ORIGIN),
         child(rbac, "v1", "Role", "roles", OF_CLUSTER),
         child(rbac, "v1", "RoleBinding", "rolebindings", OF_CLUSTER),
         child("networking.k8s.io", "v1", "Ingress", "ingresses", OF_CLUSTER),

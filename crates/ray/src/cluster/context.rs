@@ -75,7 +75,7 @@ impl<'a> ClusterContext<'a> {
         let given = self.spec.head_group_spec.head_service.as_ref();
         match given.map(name).filter(|name| !name.is_empty()) {
             Some(name) => name.to_owned(),
-            None => format!("{}-head-svc", self.name()),
+            None => names::head_service_name(self.name()),
         }
     }
 

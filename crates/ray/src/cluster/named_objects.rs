@@ -1,4 +1,5 @@
-//! Objects that a decision looks up by their names, so that also those of users count, which have no label of the cluster.
+//! What a decision about a RayCluster reads of its namespace, and the objects that it looks up by their names, so that also those of users
+//! count, which have no label of the cluster.
 //!
 //! Source: docs/reference/ray.md §3 "Other child objects".
 
@@ -10,7 +11,11 @@ use super::{
     network_policy::policy_targets, services::serve_service_target,
 };
 use crate::{
-    json::is_terminating, pass::Pass, security::exposure_targets, settings::OperatorSettings,
+    json::{is_owned, is_terminating, label, name},
+    names,
+    pass::Pass,
+    security::exposure_targets,
+    settings::OperatorSettings,
     step::RayTarget,
 };
 
@@ -36,6 +41,13 @@ pub fn named_objects(
     targets
 }
 
+/// Returns whether the decision about a RayCluster reads an object of its namespace.
+#[must_use]
+pub fn reads(cluster: &Value, object: &Value) -> bool {
+    object["kind"] != "RayCluster"
+        && (label(object, names::CLUSTER_LABEL) == name(cluster) || is_owned(object, cluster))
+}
+
 #[cfg(test)]
 mod tests {
     use jiff::Timestamp;
@@ -43,7 +55,7 @@ mod tests {
 
     use super::*;
 
-    fn names(fields: &Value) -> Vec<String> {
+    fn names_of(fields: &Value) -> Vec<String> {
         let template = json!({"spec": {"containers": [{"name": "head", "image": "ray"}]}});
         let mut cluster = json!({
             "apiVersion": "ray.io/v1", "kind": "RayCluster",
@@ -59,7 +71,7 @@ mod tests {
 
     #[test]
     fn each_feature_names_its_objects() {
-        assert_eq!(names(&json!({})), Vec::<String>::new());
+        assert_eq!(names_of(&json!({})), Vec::<String>::new());
         let all = json!({
             "metadata": {"annotations": {"ray.io/enable-serve-service": "true"}},
             "spec": {
@@ -84,13 +96,13 @@ mod tests {
             "NetworkPolicy/c-head",
             "NetworkPolicy/c-workers-g",
         ];
-        assert_eq!(names(&all), expected);
+        assert_eq!(names_of(&all), expected);
         let mut gone = all.clone();
         gone["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
-        assert_eq!(names(&gone), Vec::<String>::new());
+        assert_eq!(names_of(&gone), Vec::<String>::new());
         let mut foreign = all;
         foreign["spec"]["managedBy"] = json!("kueue.x-k8s.io/multikueue");
-        assert_eq!(names(&foreign), Vec::<String>::new());
+        assert_eq!(names_of(&foreign), Vec::<String>::new());
     }
 
     #[test]
@@ -100,6 +112,17 @@ mod tests {
             "enableInTreeAutoscaling": true, "headGroupSpec": {"template": template},
             "authOptions": {"mode": "token", "secretName": "token"},
         }});
-        assert_eq!(names(&given), ["ServiceAccount/mine", "Role/c", "RoleBinding/c"]);
+        assert_eq!(names_of(&given), ["ServiceAccount/mine", "Role/c", "RoleBinding/c"]);
+    }
+
+    #[test]
+    fn a_cluster_reads_what_is_its_own_and_no_other_cluster() {
+        let cluster = json!({"metadata": {"name": "c", "uid": "u"}});
+        let labelled =
+            |of: &str| json!({"kind": "Pod", "metadata": {"labels": {"ray.io/cluster": of}}});
+        let owned =
+            |kind: &str| json!({"kind": kind, "metadata": {"ownerReferences": [{"uid": "u"}]}});
+        assert!(reads(&cluster, &labelled("c")) && !reads(&cluster, &labelled("d")));
+        assert!(reads(&cluster, &owned("Job")) && !reads(&cluster, &owned("RayCluster")));
     }
 }

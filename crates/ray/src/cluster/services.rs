@@ -372,7 +372,7 @@ pub(crate) fn serve_service_target(context: &ClusterContext<'_>) -> Option<RayTa
 fn serve_service_name(context: &ClusterContext<'_>) -> Option<String> {
     let annotation = crate::json::annotation(context.cluster, names::ENABLE_SERVE_SERVICE);
     // At most 63 characters, because the name of a cluster has at most 53.
-    (annotation == "true").then(|| format!("{}-serve-svc", context.name()))
+    (annotation == "true").then(|| names::serve_service_name(context.name()))
 }
 
 /// Makes the Service for Serve applications.

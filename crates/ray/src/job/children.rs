@@ -159,7 +159,7 @@ impl JobAttempt<'_> {
         let mut labels = self.origin_labels();
         labels[names::NODE_TYPE_LABEL] = json!("head");
         labels[names::IDENTIFIER_LABEL] = json!(label_value(&format!("{}-head", name(self.job))));
-        metadata.insert("name".to_owned(), json!(format!("{}-head-svc", name(self.job))));
+        metadata.insert("name".to_owned(), json!(names::head_service_name(name(self.job))));
         metadata.insert("namespace".to_owned(), self.job["metadata"]["namespace"].clone());
         metadata.insert("labels".to_owned(), labels);
         metadata.insert("ownerReferences".to_owned(), json!([self.owner_reference()]));

@@ -1,4 +1,5 @@
-//! Objects that a decision looks up by their names, so that also those of users count, which have no label of the RayJob.
+//! What a decision about a RayJob reads of its namespace, and the objects that it looks up by their names, so that also those of users
+//! count, which have no label of the RayJob.
 //!
 //! Source: docs/reference/ray.md §8 "Children of RayJob".
 
@@ -7,7 +8,7 @@ use serde_json::Value;
 
 use super::context::SubmissionMode;
 use crate::{
-    json::{is_run_elsewhere, is_terminating, name, text},
+    json::{is_owned, is_run_elsewhere, is_terminating, label, name, text},
     names,
     step::RayTarget,
     v1::RayJobSpec,
@@ -29,8 +30,20 @@ pub fn named_objects(job: &Value, children: &[&Value]) -> Vec<RayTarget> {
     let submitter = submits.then(|| RayTarget::named("batch/v1", "Job", name(job)));
     let has_service = runs && spec.cluster_selector.is_empty();
     let service =
-        has_service.then(|| RayTarget::named("v1", "Service", format!("{}-head-svc", name(job))));
+        has_service.then(|| RayTarget::named("v1", "Service", names::head_service_name(name(job))));
     submitter.into_iter().chain(service).collect()
+}
+
+/// Returns whether the decision about a RayJob reads an object of its namespace.
+#[must_use]
+pub fn reads(job: &Value, object: &Value) -> bool {
+    let cluster = text(&job["status"]["rayClusterName"]);
+    let of = match text(&object["kind"]) {
+        "RayCluster" => name(object),
+        "Pod" => label(object, names::CLUSTER_LABEL),
+        _ => "",
+    };
+    (!of.is_empty() && of == cluster) || is_owned(object, job)
 }
 
 /// Whether the submitter of a RayJob is what it waits for.

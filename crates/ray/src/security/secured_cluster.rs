@@ -67,7 +67,7 @@ impl<'a> SecuredCluster<'a> {
 /// The Service of the head.
 pub(super) fn head_service(cluster: &Value) -> String {
     match text(&cluster["spec"]["headGroupSpec"]["headService"]["metadata"]["name"]) {
-        "" => format!("{}-head-svc", name(cluster)),
+        "" => names::head_service_name(name(cluster)),
         given => given.to_owned(),
     }
 }

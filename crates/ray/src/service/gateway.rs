@@ -14,6 +14,7 @@ use crate::{
     cluster::serve_port,
     conditions_of,
     json::{covers, items, name, text},
+    names,
     pass::{OrderOutcome, Pass},
     step::{RayStep, RayTarget},
 };
@@ -140,7 +141,7 @@ fn backend(context: &ServiceContext<'_>, cluster: &Value, weight: i32) -> Value 
     json!({
         "group": "",
         "kind": "Service",
-        "name": format!("{}-serve-svc", name(cluster)),
+        "name": names::serve_service_name(name(cluster)),
         "namespace": context.namespace(),
         "port": context.of_cluster(cluster, serve_port),
         "weight": weight,

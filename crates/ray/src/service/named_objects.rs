@@ -1,12 +1,13 @@
-//! Services that a decision looks up by their names, so that also those of users count, which have no label of the RayService.
+//! What a decision about a RayService reads of its namespace, and the Services that it looks up by their names, so that also those of
+//! users count, which have no label of the RayService.
 //!
 //! Source: docs/reference/ray.md §9.
 
 use serde_json::Value;
 
-use super::services::serve_service_name;
+use super::{services::serve_service_name, state::clusters_of};
 use crate::{
-    json::{is_run_elsewhere, is_terminating, name, text},
+    json::{is_owned, is_run_elsewhere, is_terminating, label, name, text},
     names,
     settings::OperatorSettings,
     step::RayTarget,
@@ -19,17 +20,46 @@ pub fn named_objects(service: &Value, settings: &OperatorSettings) -> Vec<RayTar
         return Vec::new();
     }
     let strategy = &service["spec"]["upgradeStrategy"]["type"];
-    let head = format!("{}-head-svc", name(service));
+    let head = names::head_service_name(name(service));
     let serve = if settings.gates.incremental_upgrade && *strategy == names::INCREMENTAL_UPGRADE {
-        let clusters = ["activeServiceStatus", "pendingServiceStatus"]
-            .map(|part| text(&service["status"][part]["rayClusterName"]));
-        let clusters = clusters.into_iter().filter(|cluster| !cluster.is_empty());
-        clusters.map(|cluster| serve_service_name("", cluster)).collect()
+        serve_services_of_clusters(service).collect()
     } else {
         vec![serve_service_name(name(&service["spec"]["serveService"]), name(service))]
     };
     let wanted = std::iter::once(head).chain(serve);
     wanted.map(|name| RayTarget::named("v1", "Service", name)).collect()
+}
+
+fn serve_services_of_clusters(service: &Value) -> impl Iterator<Item = String> {
+    let clusters = clusters_of(service).into_iter().filter(|cluster| !cluster.is_empty());
+    clusters.map(names::serve_service_name)
+}
+
+/// Returns whether the decision about a RayService reads an object of its namespace.
+#[must_use]
+pub fn reads(service: &Value, object: &Value) -> bool {
+    is_owned(object, service)
+        || match text(&object["kind"]) {
+            "Pod" => {
+                let cluster = label(object, names::CLUSTER_LABEL);
+                !cluster.is_empty() && clusters_of(service).contains(&cluster)
+            }
+            // Also one of another owner, which is then left alone.
+            "Service" => services_of(service).any(|it| it == name(object)),
+            _ => false,
+        }
+}
+
+/// The names of the Services that a RayService makes, before and after a change of its upgrades.
+fn services_of(service: &Value) -> impl Iterator<Item = String> {
+    let given = name(&service["spec"]["serveService"]);
+    let own = name(service);
+    let of_service = [
+        names::head_service_name(own),
+        names::serve_service_name(own),
+        serve_service_name(given, own),
+    ];
+    of_service.into_iter().chain(serve_services_of_clusters(service))
 }
 
 #[cfg(test)]
@@ -64,5 +94,30 @@ mod tests {
         ] {
             assert_eq!(names_of(&fields, gate), expected, "{fields}");
         }
+    }
+
+    #[test]
+    fn a_ray_service_reads_its_clusters_their_pods_and_services_of_its_names() {
+        let service = json!({
+            "metadata": {"name": "s", "uid": "u"},
+            "status": {
+                "activeServiceStatus": {"rayClusterName": "s-a"},
+                "pendingServiceStatus": {"rayClusterName": "s-b"},
+            },
+        });
+        let is_read = |object| reads(&service, &object);
+        let pod = |cluster: &str| json!({"kind": "Pod", "metadata": {"labels": {"ray.io/cluster": cluster}}});
+        let named = |kind: &str, name: &str| json!({"kind": kind, "metadata": {"name": name}});
+        assert!(is_read(pod("s-a")) && is_read(pod("s-b")) && !is_read(pod("s-c")));
+        assert!(is_read(named("Service", "s-head-svc")));
+        assert!(is_read(named("Service", "s-b-serve-svc")));
+        assert!(
+            !is_read(named("Service", "s-c-serve-svc")) && !is_read(named("RayCluster", "s-a"))
+        );
+        let owned = json!({"kind": "RayCluster", "metadata": {"ownerReferences": [{"uid": "u"}]}});
+        assert!(is_read(owned));
+        let fresh = json!({"metadata": {"name": "s", "uid": "u"}});
+        let unlabelled = json!({"kind": "Pod", "metadata": {"name": "p"}});
+        assert!(!reads(&fresh, &unlabelled), "no cluster, no pods");
     }
 }

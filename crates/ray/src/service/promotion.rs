@@ -147,8 +147,9 @@ fn prepare(context: &ServiceContext<'_>, state: &mut ServiceState) {
 fn count_endpoints(context: &ServiceContext<'_>, clusters: &ServiceClusters<'_>) -> i32 {
     let selected: Vec<&str> = if context.is_incremental() {
         let names = [clusters.active, clusters.pending].into_iter().flatten().map(name);
-        let has_service =
-            |cluster: &&str| context.child("Service", &format!("{cluster}-serve-svc")).is_some();
+        let has_service = |cluster: &&str| {
+            context.child("Service", &names::serve_service_name(cluster)).is_some()
+        };
         names.filter(has_service).collect()
     } else {
         let serve = context.children.iter().copied().filter(|it| it["kind"] == "Service");

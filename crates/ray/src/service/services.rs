@@ -27,7 +27,7 @@ pub(super) fn reconcile_services<'a>(
     match serve_service(context, cluster) {
         Ok(serve) => reconcile(context, pass, serve),
         Err(why) => {
-            let path = context.path(&format!("{}-serve-svc", context.name()));
+            let path = context.path(&names::serve_service_name(context.name()));
             let message = format!("Failed to create the service {path}, {why}");
             pass.warning("FailedToCreateService", message);
             Err(Unfinished)
@@ -98,7 +98,7 @@ fn update(
 /// The Service of the present head.
 fn head_service(context: &ServiceContext<'_>, cluster: &Value) -> Option<Value> {
     let mut service = context.of_cluster(cluster, head_service_of)?;
-    let own_name = format!("{}-head-svc", context.name());
+    let own_name = names::head_service_name(context.name());
     let selector = field(field(&mut service, "spec"), "selector");
     if let Some(head) = context.head_pod(cluster) {
         select_head(selector, head);
@@ -121,7 +121,7 @@ fn head_service(context: &ServiceContext<'_>, cluster: &Value) -> Option<Value> 
 
 /// The name of the serve Service of an object, if its own spec gives it none.
 pub(super) fn serve_service_name(given: &str, of: &str) -> String {
-    if given.is_empty() { format!("{of}-serve-svc") } else { given.to_owned() }
+    if given.is_empty() { names::serve_service_name(of) } else { given.to_owned() }
 }
 
 /// The Service of the pods of a cluster that serve. Of an incremental upgrade each cluster has one of its own.

@@ -100,13 +100,22 @@ impl ClusterSlot {
     }
 }
 
+/// The parts of a status about the active cluster and the pending one.
+const SLOTS: [&str; 2] = ["activeServiceStatus", "pendingServiceStatus"];
+
+/// The names of both clusters as the status of a RayService has them; empty without one.
+pub(super) fn clusters_of(service: &Value) -> [&str; 2] {
+    SLOTS.map(|slot| text(&service["status"][slot]["rayClusterName"]))
+}
+
 impl ServiceState {
     pub(super) fn read(service: &Value) -> Self {
         let status = &service["status"];
         let number = |name: &str| status[name].as_i64().unwrap_or_default();
+        let [active, pending] = SLOTS.map(|slot| ClusterSlot::read(&status[slot]));
         Self {
-            active: ClusterSlot::read(&status["activeServiceStatus"]),
-            pending: ClusterSlot::read(&status["pendingServiceStatus"]),
+            active,
+            pending,
             conditions: items(&status["conditions"]).to_vec(),
             endpoints: i32::try_from(number("numServeEndpoints")).unwrap_or_default(),
             observed_generation: number("observedGeneration"),
@@ -117,8 +126,9 @@ impl ServiceState {
     /// The status as it is stored: what is empty is left out.
     pub(super) fn to_value(&self, now: Timestamp) -> Value {
         let mut status = Map::new();
-        status.insert("activeServiceStatus".to_owned(), self.active.to_value());
-        status.insert("pendingServiceStatus".to_owned(), self.pending.to_value());
+        for (slot, of) in SLOTS.iter().zip([&self.active, &self.pending]) {
+            status.insert((*slot).to_owned(), of.to_value());
+        }
         status.insert("lastUpdateTime".to_owned(), json!(rfc3339(now)));
         if !self.conditions.is_empty() {
             status.insert("conditions".to_owned(), json!(self.conditions));
