@@ -32,6 +32,13 @@ pub(super) struct Applications {
     pub(super) all_run: bool,
 }
 
+/// The applications of both clusters of a pass. Those of a cluster that was not asked are none.
+#[derive(Default)]
+pub(super) struct BothApplications {
+    pub(super) active: Applications,
+    pub(super) pending: Applications,
+}
+
 /// The applications from the answer of a head.
 pub(super) fn applications_of(answer: &HeadAnswer) -> Result<Applications, String> {
     let body = match answer {

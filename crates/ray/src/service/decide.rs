@@ -8,7 +8,7 @@ use crds::decode::from_value;
 use serde_json::Value;
 
 use super::{
-    applications::Applications,
+    applications::{Applications, BothApplications},
     clusters::{ServiceClusters, reconcile_clusters, remove, remove_superfluous},
     conditions::{
         INITIALIZING_TIMEOUT, READY, ROLLBACK_IN_PROGRESS, ServiceCondition, UPGRADE_IN_PROGRESS,
@@ -66,8 +66,8 @@ pub fn decide(
         finalize(&context, &mut pass);
         return pass.finish();
     }
-    // Before the first cluster, so that a deleted RayService waits for its clusters. The change of the object brings the next pass.
     let before = ServiceState::read(service);
+    // Before the first cluster, so that a deleted RayService waits for its clusters. The change of the object brings the next pass.
     if !OF_SERVICE.is_on(service) {
         let is_refused = OF_SERVICE.add(service, &mut pass).is_some_and(|written| written.is_err());
         // One that has clusters is run, suspended and upgraded although the finalizer was taken away.
@@ -145,14 +145,14 @@ fn advance<'a>(
     for cluster in [clusters.active, clusters.pending].into_iter().flatten() {
         reconcile_serve_label(context, pass, cluster)?;
     }
-    let (active, pending) = read_applications(context, pass, memory, state, &clusters)?;
+    let applications = read_applications(context, pass, memory, state, &clusters)?;
     let traffic = if context.is_incremental() {
-        route(context, pass, state, &clusters, (&active, &pending))?
+        route(context, pass, state, &clusters, &applications)?
     } else {
         None
     };
-    let selected = select(context, pass, state, &clusters, (&active, &pending))?;
-    let findings = PassFindings { clusters, active, pending, traffic, selected };
+    let selected = select(context, pass, state, &clusters, &applications)?;
+    let findings = PassFindings { clusters, applications, traffic, selected };
     conclude(context, pass, state, findings);
     Ok(false)
 }
@@ -208,7 +208,7 @@ fn read_applications<'a>(
     memory: &mut ServiceMemory,
     state: &mut ServiceState,
     clusters: &ServiceClusters<'a>,
-) -> Result<(Applications, Applications), Unfinished> {
+) -> Result<BothApplications, Unfinished> {
     let pending = match clusters.pending {
         Some(cluster) => reconcile_serve(context, pass, memory, state, cluster)?,
         None => Applications::default(),
@@ -222,7 +222,7 @@ fn read_applications<'a>(
         }
         _ => Applications::default(),
     };
-    Ok((active, pending))
+    Ok(BothApplications { active, pending })
 }
 
 /// The objects of an incremental upgrade.
@@ -231,7 +231,7 @@ fn route<'a>(
     pass: &mut Pass<'a>,
     state: &ServiceState,
     clusters: &ServiceClusters<'a>,
-    (active, pending): (&Applications, &Applications),
+    BothApplications { active, pending }: &BothApplications,
 ) -> Result<Option<TrafficSplit>, Unfinished> {
     for cluster in [clusters.active, clusters.pending].into_iter().flatten() {
         reconcile_cluster_service(context, pass, cluster)?;
@@ -241,13 +241,13 @@ fn route<'a>(
     reconcile_route(context, pass, state, takes_traffic)
 }
 
-/// Lets the Services select the cluster that serves. Its name is the answer.
+/// Lets the Services select the cluster that serves. Returns its name.
 fn select<'a>(
     context: &ServiceContext<'a>,
     pass: &mut Pass<'a>,
     state: &ServiceState,
     clusters: &ServiceClusters<'a>,
-    (active, pending): (&Applications, &Applications),
+    BothApplications { active, pending }: &BothApplications,
 ) -> Result<Option<String>, Unfinished> {
     if !active.all_run && !pending.all_run {
         return Ok(None);

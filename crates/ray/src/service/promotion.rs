@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::{
-    applications::Applications,
+    applications::BothApplications,
     clusters::ServiceClusters,
     conditions::{
         INITIALIZING, INITIALIZING_TIMEOUT, READY, ROLLBACK_IN_PROGRESS, ServiceCondition,
@@ -31,8 +31,7 @@ use crate::{
 /// What a pass found and did before its end.
 pub(super) struct PassFindings<'a> {
     pub(super) clusters: ServiceClusters<'a>,
-    pub(super) active: Applications,
-    pub(super) pending: Applications,
+    pub(super) applications: BothApplications,
     /// The parts of the traffic as the route has them.
     pub(super) traffic: Option<TrafficSplit>,
     /// The cluster that both Services select, if they were looked at.
@@ -46,7 +45,7 @@ pub(super) fn conclude(
     state: &mut ServiceState,
     findings: PassFindings<'_>,
 ) {
-    let PassFindings { clusters, active, pending, traffic, selected } = findings;
+    let PassFindings { clusters, applications, traffic, selected } = findings;
     state.observed_generation = context.generation();
     let copy = |cluster: Option<&Value>| {
         let status = cluster.map(|cluster| cluster["status"].clone());
@@ -54,8 +53,8 @@ pub(super) fn conclude(
     };
     state.active.copy = copy(clusters.active);
     state.pending.copy = copy(clusters.pending);
-    state.active.applications = active.by_name;
-    state.pending.applications = pending.by_name;
+    state.active.applications = applications.active.by_name;
+    state.pending.applications = applications.pending.by_name;
     let mut serves_already = false;
     if let Some(selected) = &selected {
         note_traffic(state, traffic, context.now());
