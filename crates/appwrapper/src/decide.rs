@@ -19,6 +19,7 @@ use crate::{
     health::{PodCounts, count_components, count_pods},
     json::{annotation, is_terminating, items},
     names::{self, ANNOTATION_PREFIX},
+    phase::WrapperPhase,
     settings::WrapperSettings,
     state::{WrapperFacts, WrapperState},
     step::{WrapperAnswer, WrapperPass, WrapperStep},
@@ -84,33 +85,33 @@ pub fn decide(
 }
 
 fn advance(state: &mut WrapperState<'_>, pass: &mut WrapperPass<'_>) {
-    let phase = state.status.phase.clone();
-    let may_suspend = [names::RESUMING, names::RUNNING, names::RESETTING];
+    use WrapperPhase as Phase;
+    let phase = WrapperPhase::parse(&state.status.phase);
     // Before the work of the phase: with a suspension Kueue takes back the quota.
-    if state.spec.suspend && may_suspend.contains(&phase.as_str()) {
-        let message = format!("Externally suspended while in the {phase} phase");
+    if state.spec.suspend && matches!(phase, Phase::Resuming | Phase::Running | Phase::Resetting) {
+        let message = format!("Externally suspended while in the {} phase", phase.as_str());
         pass.note(WrapperStep::Event { reason: names::SUSPENDING, message });
-        state.status.phase = names::SUSPENDING.to_owned();
+        state.enter(&WrapperPhase::Suspending);
         return;
     }
     if has_late_component(state, &phase) {
         delete_components(state, pass);
         return;
     }
-    match phase.as_str() {
-        "" => {
+    match phase {
+        Phase::New => {
             initialize(state);
-            state.status.phase = names::SUSPENDED.to_owned();
+            state.enter(&Phase::Suspended);
         }
-        names::SUSPENDED if !state.spec.suspend => resume(state, pass),
-        names::RESUMING => create(state, pass),
-        names::RUNNING => watch(state, pass),
-        names::SUSPENDING => suspend(state, pass),
-        names::RESETTING => reset(state, pass),
-        names::FAILED => clean_up_failure(state, pass),
-        names::SUCCEEDED => clean_up_success(state, pass),
+        Phase::Suspended if !state.spec.suspend => resume(state, pass),
+        Phase::Resuming => create(state, pass),
+        Phase::Running => watch(state, pass),
+        Phase::Suspending => suspend(state, pass),
+        Phase::Resetting => reset(state, pass),
+        Phase::Failed => clean_up_failure(state, pass),
+        Phase::Succeeded => clean_up_success(state, pass),
         // A suspended AppWrapper waits for its user, and a phase of another version is left alone.
-        _ => {}
+        Phase::Suspended | Phase::Terminating | Phase::Other(_) => {}
     }
 }
 
@@ -118,9 +119,12 @@ fn advance(state: &mut WrapperState<'_>, pass: &mut WrapperPass<'_>) {
 /// the deletion. Its pods may stay when it goes, and need a forced deletion.
 ///
 /// The official controller does not notice it, and its pods run without quota.
-fn has_late_component(state: &WrapperState<'_>, phase: &str) -> bool {
-    let has_ended = matches!(phase, names::FAILED | names::SUCCEEDED);
-    let has_none = has_ended || phase == names::SUSPENDED && state.spec.suspend;
+fn has_late_component(state: &WrapperState<'_>, phase: &WrapperPhase) -> bool {
+    let has_none = match phase {
+        WrapperPhase::Failed | WrapperPhase::Succeeded => true,
+        WrapperPhase::Suspended => state.spec.suspend,
+        _ => false,
+    };
     has_none
         && !state.is_true(names::RESOURCES_DEPLOYED)
         && (state.pods().next().is_some()
@@ -168,12 +172,12 @@ fn resume(state: &mut WrapperState<'_>, pass: &mut WrapperPass<'_>) {
     state.set(names::RESOURCES_DEPLOYED, true, names::RESUMING, RESUMED);
     state.set(names::PODS_READY, false, names::RESUMING, RESUMED);
     state.set(names::UNHEALTHY, false, names::RESUMING, RESUMED);
-    state.status.phase = names::RESUMING.to_owned();
+    state.enter(&WrapperPhase::Resuming);
 }
 
 fn create(state: &mut WrapperState<'_>, pass: &mut WrapperPass<'_>) {
     let Err(error) = create_components(state, pass) else {
-        state.status.phase = names::RUNNING.to_owned();
+        state.enter(&WrapperPhase::Running);
         return;
     };
     let grace = state.period("admissionGracePeriodDuration", state.limits().admission_grace);
@@ -185,7 +189,7 @@ fn create(state: &mut WrapperState<'_>, pass: &mut WrapperPass<'_>) {
     report(state, pass, "CreateFailed", &message);
     // Without a look at the retry limit: the next attempt would fail in the same way.
     if error.is_final {
-        state.status.phase = names::FAILED.to_owned();
+        state.enter(&WrapperPhase::Failed);
     } else {
         reset_or_fail(state, false, 1);
     }
@@ -221,8 +225,7 @@ fn reset_or_fail(state: &mut WrapperState<'_>, is_final: bool, retries: i32) {
     if again {
         state.status.resetting_count = state.status.resetting_count.saturating_add(retries);
     }
-    let phase = if again { names::RESETTING } else { names::FAILED };
-    state.status.phase = phase.to_owned();
+    state.enter(if again { &WrapperPhase::Resetting } else { &WrapperPhase::Failed });
 }
 
 fn watch(state: &mut WrapperState<'_>, pass: &mut WrapperPass<'_>) {
@@ -235,7 +238,7 @@ fn watch(state: &mut WrapperState<'_>, pass: &mut WrapperPass<'_>) {
             components.deployed
         );
         report(state, pass, "MissingComponent", &message);
-        state.status.phase = names::FAILED.to_owned();
+        state.enter(&WrapperPhase::Failed);
         return;
     }
     if components.failed > 0 {
@@ -250,7 +253,7 @@ fn watch(state: &mut WrapperState<'_>, pass: &mut WrapperPass<'_>) {
         // The objects stay for their time to live and use no quota.
         state.set(names::QUOTA_RESERVED, false, names::SUCCEEDED, &message);
         state.set(names::RESOURCES_DEPLOYED, true, names::SUCCEEDED, &message);
-        state.status.phase = names::SUCCEEDED.to_owned();
+        state.enter(&WrapperPhase::Succeeded);
         return;
     }
     watch_pods(state, pass, &pods);
@@ -329,7 +332,7 @@ fn suspend(state: &mut WrapperState<'_>, pass: &mut WrapperPass<'_>) {
     state.set(names::QUOTA_RESERVED, false, names::SUSPENDED, MESSAGE);
     state.clear(names::PODS_READY, names::SUSPENDED, "");
     state.clear(names::UNHEALTHY, names::SUSPENDED, "");
-    state.status.phase = names::SUSPENDED.to_owned();
+    state.enter(&WrapperPhase::Suspended);
 }
 
 fn reset(state: &mut WrapperState<'_>, pass: &mut WrapperPass<'_>) {
@@ -348,7 +351,7 @@ fn reset(state: &mut WrapperState<'_>, pass: &mut WrapperPass<'_>) {
         return;
     }
     state.set(names::RESOURCES_DEPLOYED, true, names::RESUMING, RESET);
-    state.status.phase = names::RESUMING.to_owned();
+    state.enter(&WrapperPhase::Resuming);
 }
 
 /// Removes the objects of a failed AppWrapper, at once or after the time that it asks for. A removal that began goes on.
@@ -418,7 +421,7 @@ fn terminate(state: &mut WrapperState<'_>, pass: &mut WrapperPass<'_>) {
     if others.len() == finalizers(state).len() {
         return;
     }
-    state.status.phase = names::TERMINATING.to_owned();
+    state.enter(&WrapperPhase::Terminating);
     if state.is_true(names::RESOURCES_DEPLOYED) {
         if !delete_components(state, pass) {
             return;

@@ -15,7 +15,7 @@
 //! | [`webhook`] | what is refused and defaulted at admission |
 //! | `operator_file` | the same settings as the official operator's file has them |
 //! | [`settings`], [`names`] | what an administrator may set; labels, annotations, conditions |
-//! | `state` | an AppWrapper while a decision is made |
+//! | `state`, `phase` | an AppWrapper while a decision is made, and its phase |
 
 mod allowed_components;
 mod autoscaled;
@@ -29,6 +29,7 @@ mod evicted_nodes;
 mod health;
 pub mod names;
 mod operator_file;
+mod phase;
 pub mod pod_sets;
 mod pod_spec_fault;
 pub mod settings;

@@ -14,6 +14,7 @@ use crate::{
     component::component_name,
     json::{annotation, items, label, name},
     names::{self, ANNOTATION_PREFIX},
+    phase::WrapperPhase,
     settings::{FaultTolerance, WrapperSettings},
     v1beta2::{AppWrapperSpec, AppWrapperStatus},
 };
@@ -44,6 +45,10 @@ impl<'a> WrapperState<'a> {
 
     pub(crate) fn limits(&self) -> &'a FaultTolerance {
         &self.settings.fault_tolerance
+    }
+
+    pub(crate) fn enter(&mut self, phase: &WrapperPhase) {
+        phase.as_str().clone_into(&mut self.status.phase);
     }
 
     /// The pods of the AppWrapper, by their label.
