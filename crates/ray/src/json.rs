@@ -9,11 +9,12 @@ use serde_json::{Map, Value};
 
 use crate::names;
 
-/// Whether another controller runs a RayJob or RayService; under MultiKueue that is one of a worker cluster.
+/// Whether another controller runs a RayCluster, a RayJob or a RayService; under MultiKueue that is one of a worker cluster. As for the
+/// official operator, an empty name is that of another one.
 #[must_use]
 pub(crate) fn is_run_elsewhere(object: &Value) -> bool {
-    let managed_by = text(&object["spec"]["managedBy"]);
-    !managed_by.is_empty() && managed_by != names::BUILT_IN_CONTROLLER
+    let managed_by = &object["spec"]["managedBy"];
+    !managed_by.is_null() && *managed_by != names::BUILT_IN_CONTROLLER
 }
 
 /// Whether an object names another one as an owner, be it its controller or not.

@@ -23,8 +23,7 @@ use super::{
     validate::{self, InvalidCluster},
 };
 use crate::{
-    json::{is_terminating, name, text},
-    names,
+    json::{is_run_elsewhere, is_terminating, name, text},
     pass::Pass,
     security::{PreparedCluster, prepare, reconcile_security},
     settings::OperatorSettings,
@@ -101,9 +100,7 @@ pub(super) fn run_spec(cluster: &Value, pass: &mut Pass<'_>) -> Option<RayCluste
             return None;
         }
     };
-    // Another controller runs the cluster; under MultiKueue that is one of a worker cluster.
-    let by = spec.managed_by.as_deref();
-    by.is_none_or(|by| by == names::BUILT_IN_CONTROLLER).then_some(spec)
+    (!is_run_elsewhere(cluster)).then_some(spec)
 }
 
 /// What comes before the first pod. The error is about something without which none must be made. `None` if the pass ends here.
