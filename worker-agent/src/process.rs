@@ -29,7 +29,7 @@ use crate::{
     args::AgentArgs,
     config::AgentConfiguration,
     operator_settings::{operator_settings, variable},
-    operators::{Operators, PhaseMetrics},
+    operators::{LeaseSightings, Operators, PhaseMetrics},
 };
 
 /// The user agent, visible in the audit log of the API server.
@@ -73,6 +73,7 @@ pub(crate) async fn run(
         settings: operated,
         security,
         namespace: config.namespace.clone(),
+        sightings: LeaseSightings::default(),
     };
     let leader = Leader {
         client,

@@ -10,7 +10,8 @@
 //! | `parent` | the operated kinds, and what concerns each object of them |
 //! | `operator_loop` | watches in, passes out |
 //! | `object_cache`, `pass_queue` | what is known, and which object is next; pure |
-//! | `pass`, `step` | one pass; steps of all operators in one form |
+//! | `watches` | the watches of operated kinds, of their objects, and of leases |
+//! | `pass`, `pass_reads`, `step` | one pass; what it reads by name; steps of all operators in one form |
 //! | `unwatched` | what a pass reads because no watch shows it |
 //! | `pass_tasks` | the passes in progress, of which one that panics ends alone |
 //! | `head_client` | requests to Ray heads |
@@ -28,6 +29,7 @@ mod operator_loop;
 mod parent;
 mod pass;
 mod pass_queue;
+mod pass_reads;
 mod pass_tasks;
 mod phase_metrics;
 mod resources;
@@ -40,6 +42,7 @@ mod takeover;
 #[cfg(test)]
 mod takeover_tests;
 mod unwatched;
+mod watches;
 
 use std::{sync::Arc, time::Duration};
 
@@ -52,26 +55,27 @@ use runtime::{
     Stop, error_chain,
     events::{Reporter, recorder},
     lease::Leadership,
-    watch::{ApiResource, Config, Watch, WatchChange, WatchSource},
     writer::{WriteLimits, Writer},
 };
-use serde_json::{Value, json};
 use tokio::{sync::mpsc, task::JoinSet, time};
 
 use self::{
     cluster_facts::cluster_facts,
     component_kinds::ComponentKinds,
     head_client::HeadClient,
-    object_cache::forget_content,
-    operator_loop::{NumberedChange, OperatorLoop},
+    operator_loop::OperatorLoop,
     parent::ParentKind,
     pass::PassIo,
-    resources::{WatchedChild, resource, watched_children, watched_nodes, watched_on_openshift},
+    resources::watched_on_openshift,
     security_facts::{SecurityFactsError, security_settings},
     submitter_rights::report_unchecked_rights,
-    takeover::{LeaseSightings, NotOperated, operated},
+    takeover::{NotOperated, operated},
 };
-pub(crate) use self::{parent::AllSettings, phase_metrics::PhaseMetrics, takeover::OperatorMode};
+pub(crate) use self::{
+    parent::AllSettings,
+    phase_metrics::PhaseMetrics,
+    takeover::{LeaseSightings, OperatorMode},
+};
 
 /// The most passes at a time.
 const MOST_PASSES: usize = 32;
@@ -106,18 +110,19 @@ pub(crate) struct Operators {
     pub(crate) security: Option<SecurityConfig>,
     /// The namespace of the agent.
     pub(crate) namespace: String,
+    /// When leases of official operators were seen to change.
+    pub(crate) sightings: LeaseSightings,
 }
 
 impl Operators {
     /// Operates while the process leads.
-    pub(crate) async fn run(self, leadership: Leadership, stop: Stop) {
+    pub(crate) async fn run(mut self, leadership: Leadership, stop: Stop) {
         let mut reported = None;
-        let mut sightings = LeaseSightings::default();
         while self.mode != OperatorMode::Off && !stop.is_cancelled() {
-            match self.operated_kinds(&mut sightings).await {
+            match self.operated_kinds().await {
                 Ok(kinds) => {
                     reported = None;
-                    self.start((kinds, &mut sightings), &leadership, &stop).await;
+                    self.start(kinds, &leadership, &stop).await;
                 }
                 // Once: it is looked at again and again.
                 Err(why) if reported.as_ref() != Some(&why) => {
@@ -132,17 +137,12 @@ impl Operators {
     }
 
     /// Operates, once it is known how RayClusters are secured.
-    async fn start(
-        &self,
-        (mut kinds, sightings): (Vec<ParentKind>, &mut LeaseSightings),
-        leadership: &Leadership,
-        stop: &Stop,
-    ) {
+    async fn start(&mut self, mut kinds: Vec<ParentKind>, leadership: &Leadership, stop: &Stop) {
         let security = loop {
             match self.security(&kinds).await {
                 Ok(None) => break None,
                 // An official operator may have come while the security was read.
-                Ok(security) => match self.operated_kinds(sightings).await {
+                Ok(security) => match self.operated_kinds().await {
                     Ok(still) if still == kinds => break security,
                     Ok(still) => kinds = still,
                     Err(_) => return,
@@ -155,15 +155,12 @@ impl Operators {
             }
         };
         tracing::info!(?kinds, secured = security.is_some(), "operators run");
-        self.operate((kinds, sightings), security, leadership, stop).await;
+        self.operate(kinds, security, leadership, stop).await;
     }
 
-    async fn operated_kinds(
-        &self,
-        sightings: &mut LeaseSightings,
-    ) -> Result<Vec<ParentKind>, NotOperated> {
+    async fn operated_kinds(&mut self) -> Result<Vec<ParentKind>, NotOperated> {
         let facts = match self.mode {
-            OperatorMode::Auto => cluster_facts(&self.client, sightings).await,
+            OperatorMode::Auto => cluster_facts(&self.client, &mut self.sightings).await,
             OperatorMode::On | OperatorMode::Off => takeover::ClusterFacts::default(),
         };
         let names = operated(self.mode, &facts, Timestamp::now())?;
@@ -188,8 +185,8 @@ impl Operators {
 
     /// Until the process stops, or another set of kinds is to be operated.
     async fn operate(
-        &self,
-        (kinds, sightings): (Vec<ParentKind>, &mut LeaseSightings),
+        &mut self,
+        kinds: Vec<ParentKind>,
         security: Option<SecuritySettings>,
         leadership: &Leadership,
         stop: &Stop,
@@ -202,7 +199,7 @@ impl Operators {
         if kinds.contains(&ParentKind::AppWrapper) {
             tasks.spawn(report_unchecked_rights(self.client.clone()));
         }
-        let n_watches = self.watch((&kinds, further), &changes, &until, &mut tasks);
+        let n_watches = self.watch(&kinds, further, &changes, &until, &mut tasks);
         let mut settings = self.settings.clone();
         settings.ray.security = security;
         let io = self.io(settings, leadership, &until, &mut tasks);
@@ -215,7 +212,7 @@ impl Operators {
                     () = time::sleep(RECHECK) => {}
                     Some(()) = lease.recv() => {}
                 }
-                let still = self.operated_kinds(sightings).await;
+                let still = self.operated_kinds().await;
                 if still.as_ref() != Ok(&kinds) {
                     tracing::info!(?still, "operated kinds have changed");
                     return;
@@ -229,35 +226,6 @@ impl Operators {
         }
         until.cancel();
         tasks.shutdown().await;
-    }
-
-    /// Reports every change of a lease of an official operator; none without the right to watch it.
-    fn watch_leases(&self, noticed: mpsc::Sender<()>, stop: &Stop, tasks: &mut JoinSet<()>) {
-        if self.mode != OperatorMode::Auto {
-            return;
-        }
-        let resource = resource("coordination.k8s.io", "v1", "Lease", "leases");
-        let (sender, mut receiver) = mpsc::channel(CHANGES);
-        for operator in takeover::FOREIGN_OPERATORS {
-            let only = Config::default().fields(&format!("metadata.name={}", operator.lease));
-            let source = WatchSource::all(self.client.clone()).with_config(only);
-            let decode = decoder(resource.clone());
-            let metrics = &self.metrics.watches;
-            let name = format!("operated/{}", operator.lease);
-            let watch = Watch::dynamic(&name, (&resource, decode), &source, metrics);
-            let run = watch.optional().run(sender.clone(), stop.clone());
-            tasks.spawn(async move {
-                run.await;
-            });
-        }
-        tasks.spawn(async move {
-            while let Some(change) = receiver.recv().await {
-                // The state at the start is known; one notice that waits stands for all later ones.
-                if matches!(change, WatchChange::Apply(_) | WatchChange::Delete(_)) {
-                    let _ = noticed.try_send(());
-                }
-            }
-        });
     }
 
     fn io(
@@ -286,68 +254,5 @@ impl Operators {
             phases: self.phases.clone(),
             clock: Box::new(Timestamp::now),
         })
-    }
-
-    /// Starts the watches. Their number is the answer.
-    fn watch(
-        &self,
-        (kinds, further): (&[ParentKind], Vec<WatchedChild>),
-        changes: &mpsc::Sender<NumberedChange>,
-        stop: &Stop,
-        tasks: &mut JoinSet<()>,
-    ) -> usize {
-        let parents = kinds.iter().map(|kind| (kind.resource(), None));
-        let nodes = kinds.contains(&ParentKind::AppWrapper).then(watched_nodes);
-        let children = watched_children().into_iter().chain(nodes).chain(further);
-        let children = children.map(|child| (child.resource, Some(child.selector)));
-        let mut n_watches = 0;
-        for (resource, selector) in parents.chain(children) {
-            let number = n_watches;
-            n_watches += 1;
-            let (sender, mut receiver) = mpsc::channel(CHANGES);
-            let name = format!("operated/{}", resource.plural);
-            let mut source = WatchSource::all(self.client.clone()).with_config(Config::default());
-            if let Some(selector) = selector {
-                source = source.selecting(selector);
-            }
-            let kind = resource.kind.clone();
-            let decode = decoder(resource.clone());
-            let metrics = &self.metrics.watches;
-            let watch = Watch::dynamic(&name, (&resource, decode), &source, metrics).optional();
-            let (changes, run) = (changes.clone(), watch.run(sender, stop.clone()));
-            tasks.spawn(async move {
-                run.await;
-            });
-            tasks.spawn(async move {
-                while let Some(change) = receiver.recv().await {
-                    let kind = kind.clone();
-                    let numbered = NumberedChange { watch: number, kind, change };
-                    if changes.send(numbered).await.is_err() {
-                        return;
-                    }
-                }
-            });
-        }
-        n_watches
-    }
-}
-
-/// Items of lists have neither field, and decisions read both. The content of Secrets is not held, and of nodes only what marks them.
-fn decoder(resource: ApiResource) -> impl Fn(Value) -> Result<Value, serde_json::Error> + Send {
-    move |mut value| {
-        value["apiVersion"] = json!(resource.api_version);
-        value["kind"] = json!(resource.kind);
-        forget_content(&mut value);
-        if resource.kind == "Node" {
-            let metadata = &value["metadata"];
-            let kept =
-                ["name", "uid", "resourceVersion", "labels"].map(|name| (name, &metadata[name]));
-            let kept: serde_json::Map<String, Value> =
-                kept.into_iter().map(|(name, it)| (name.to_owned(), it.clone())).collect();
-            value["metadata"] = Value::Object(kept);
-            value["spec"] = Value::Null;
-            value["status"] = Value::Null;
-        }
-        Ok(value)
     }
 }

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use appwrapper::names::COMPONENT_UNREADABLE;
 use crds::meta::is_controlled_by;
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::Secret;
-use kube::{Api, Client, api::DynamicObject};
+use kube::Client;
 use ray::{
     PassInputs,
     head::{HeadAnswer, HeadRequest},
@@ -15,24 +14,25 @@ use ray::{
     service::ServiceMemory,
     step::RayTarget,
 };
+use ring::rand::{SecureRandom, SystemRandom};
 use runtime::{
     certs::make_authority,
     events::{EventRecord, EventType, Recorder, Regarding},
-    watch::{ApiResource, Key},
     write::{DeletePreconditions, DeletePropagation, Write, WriteError, difference},
     writer::{WriteOutcome, Writer},
 };
 use serde_json::{Value, json};
-use tokio::time::{self, Instant};
+use tokio::time::Instant;
 
 use super::{
-    PhaseMetrics, WRITE_DEADLINE,
+    PhaseMetrics,
     component_kinds::ComponentKinds,
     head_client::AskHead,
     object_cache::{ObjectFamily, ObjectId},
     parent::{AllSettings, ParentId, ParentKind, PassFacts},
     pass_queue::PassOutcome,
-    resources::{CLUSTER_ROLE_BINDING, is_watched, openshift_kinds, route_kinds},
+    pass_reads::ObjectRead,
+    resources::{is_watched, route_kinds},
     step::{OrderAnswer, PassEnd, PassOrder, PassStep, Refusal},
     unwatched::{UnwatchedObject, unwatched_objects},
 };
@@ -76,8 +76,8 @@ pub(super) struct StoredObject {
 
 /// A pass in progress.
 pub(super) struct OperatorPass {
-    io: Arc<PassIo>,
-    id: ParentId,
+    pub(super) io: Arc<PassIo>,
+    pub(super) id: ParentId,
     parent: Arc<Value>,
     children: Vec<Arc<Value>>,
     facts: PassFacts,
@@ -85,16 +85,7 @@ pub(super) struct OperatorPass {
 }
 
 /// The answer to a write is unknown, or what the decision must see cannot be read.
-struct Interruption;
-
-/// What a read of one object found.
-enum ObjectRead {
-    There(Value),
-    /// The cluster does not have it, or does not serve its kind.
-    Absent,
-    /// The agent may not read it.
-    Forbidden(String),
-}
+pub(super) struct Interruption;
 
 impl OperatorPass {
     pub(super) fn new(
@@ -116,17 +107,17 @@ impl OperatorPass {
 
     /// Runs the pass to its end.
     pub(super) async fn run(mut self) -> PassReport {
-        let mut seed = [0; 32];
         let now = (self.io.clock)();
-        // Names of equal seeds would meet the objects of another pass.
-        if getrandom(&mut seed) {
-            let inputs = PassInputs { now, seed };
-            if let Ok(()) = self.add_unwatched(&inputs).await
-                && let Ok(ends) = self.orders(&inputs).await
-                && let Ok(outcome) = self.end(ends).await
-            {
-                self.report.outcome = outcome;
-            }
+        let Some(seed) = random_seed() else {
+            tracing::warn!(object = %self.id, "there are no random numbers for a pass");
+            return self.report;
+        };
+        let inputs = PassInputs { now, seed };
+        if let Ok(()) = self.add_unwatched(&inputs).await
+            && let Ok(ends) = self.run_orders(&inputs).await
+            && let Ok(outcome) = self.end(ends).await
+        {
+            self.report.outcome = outcome;
         }
         self.report
     }
@@ -153,8 +144,8 @@ impl OperatorPass {
         Ok(())
     }
 
-    /// Executes orders until the decision has none.
-    async fn orders(&mut self, inputs: &PassInputs) -> Result<Vec<PassEnd>, Interruption> {
+    /// Executes orders until the decision has none. Returns what belongs to the end of the pass.
+    async fn run_orders(&mut self, inputs: &PassInputs) -> Result<Vec<PassEnd>, Interruption> {
         let mut answers = Vec::new();
         for _ in 0..MOST_CALLS {
             let family = (&*self.parent, self.children.as_slice());
@@ -402,64 +393,6 @@ impl OperatorPass {
         };
         self.io.heads.ask(request, namespace, token.as_deref()).await
     }
-
-    /// Read when it is needed, so that no token stays in memory.
-    async fn token(&self, namespace: &str, name: &str) -> Option<String> {
-        let secrets: Api<Secret> = Api::namespaced(self.io.client.clone(), namespace);
-        let secret = time::timeout(WRITE_DEADLINE, secrets.get(name)).await.ok()?.ok()?;
-        let token = secret.data?.remove("auth_token")?;
-        String::from_utf8(token.0).ok()
-    }
-
-    async fn read(&self, target: &RayTarget) -> Result<ObjectRead, Interruption> {
-        let Some(resource) = self.resource(target).await? else { return Ok(ObjectRead::Absent) };
-        let namespace = self.id.key.namespace.as_deref().unwrap_or_default();
-        let api: Api<DynamicObject> =
-            Api::namespaced_with(self.io.client.clone(), namespace, &resource);
-        match time::timeout(WRITE_DEADLINE, api.get_opt(&target.name)).await {
-            Ok(Ok(object)) => {
-                let object = object.and_then(|object| serde_json::to_value(object).ok());
-                Ok(object.map_or(ObjectRead::Absent, ObjectRead::There))
-            }
-            Ok(Err(kube::Error::Api(status))) if status.code == 403 => {
-                Ok(ObjectRead::Forbidden(status.message))
-            }
-            // Without an answer it is not known to be absent: an AppWrapper would fail for a missing component.
-            Ok(Err(error)) => Err(self.interruption(&target.name, &error)),
-            Err(elapsed) => Err(self.interruption(&target.name, &elapsed)),
-        }
-    }
-
-    fn interruption(&self, name: &str, error: &dyn std::fmt::Display) -> Interruption {
-        tracing::warn!(object = %self.id, name, %error, "cannot read what the object needs");
-        Interruption
-    }
-
-    async fn resource(&self, target: &RayTarget) -> Result<Option<ApiResource>, Interruption> {
-        // An AppWrapper may not wrap these, so they are not among the kinds of all passes.
-        let further = match self.id.kind {
-            ParentKind::RayService => Some(route_kinds()),
-            ParentKind::RayCluster => Some(openshift_kinds()),
-            ParentKind::RayJob | ParentKind::RayCronJob | ParentKind::AppWrapper => None,
-        };
-        let is_wanted =
-            |it: &ApiResource| it.api_version == target.api_version && it.kind == target.kind;
-        if let Some(found) = further.into_iter().flatten().find(is_wanted) {
-            return Ok(Some(found));
-        }
-        let known = self.io.kinds.resource(&self.io.client, &target.api_version, &target.kind);
-        match time::timeout(WRITE_DEADLINE, known).await {
-            Ok(Ok(known)) => Ok(known),
-            Ok(Err(error)) => Err(self.interruption(&target.kind, &error)),
-            Err(elapsed) => Err(self.interruption(&target.kind, &elapsed)),
-        }
-    }
-
-    fn key(&self, target: &RayTarget) -> Key {
-        let has_namespace = target.kind != CLUSTER_ROLE_BINDING;
-        let namespace = self.id.key.namespace.clone().filter(|_| has_namespace);
-        Key { namespace, name: target.name.as_str().into() }
-    }
 }
 
 /// A ReplicaSet makes pods until it is gone, which would be after its Deployment: the AppWrapper would have given up its quota by then.
@@ -480,9 +413,11 @@ fn is_own(parent: &Value, object: &Value) -> bool {
     object["metadata"]["deletionTimestamp"].is_null() && is_controlled_by(object, parent)
 }
 
-fn getrandom(seed: &mut [u8; 32]) -> bool {
-    use ring::rand::{SecureRandom, SystemRandom};
-    SystemRandom::new().fill(seed).is_ok()
+/// What names of a pass are made from. Those of equal seeds would meet the objects of another pass.
+fn random_seed() -> Option<[u8; 32]> {
+    let mut seed = [0; 32];
+    SystemRandom::new().fill(&mut seed).ok()?;
+    Some(seed)
 }
 
 #[cfg(test)]

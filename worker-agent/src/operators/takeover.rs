@@ -62,7 +62,7 @@ pub(super) struct ForeignLease {
 
 /// When the present version of each lease was first seen.
 #[derive(Debug, Default)]
-pub(super) struct LeaseSightings {
+pub(crate) struct LeaseSightings {
     /// Version and time, by namespace and name.
     seen: BTreeMap<(String, String), (String, Timestamp)>,
 }

@@ -11,7 +11,7 @@ use runtime::{Stop, events::Reporter, lease::Leadership};
 use serde_json::{Value, json};
 use tokio::{sync::Notify, task::JoinHandle, time};
 
-use super::{AllSettings, OperatorMode, Operators, PhaseMetrics};
+use super::{AllSettings, LeaseSightings, OperatorMode, Operators, PhaseMetrics};
 
 /// A cluster that serves every kind and has no objects beside definitions and leases.
 #[derive(Default)]
@@ -123,6 +123,7 @@ fn run_secured(
         settings: AllSettings::default(),
         security,
         namespace: "kueue-system".to_owned(),
+        sightings: LeaseSightings::default(),
     };
     let stop = Stop::new();
     let task = tokio::spawn(operators.run(Leadership::alone(), stop.clone()));

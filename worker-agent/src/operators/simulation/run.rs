@@ -25,12 +25,12 @@ use super::{
 use crate::operators::{
     CHANGES, MOST_PASSES, PhaseMetrics, WRITE_DEADLINE,
     component_kinds::ComponentKinds,
-    decoder,
     object_cache::ObjectId,
     operator_loop::{NumberedChange, OperatorLoop},
     parent::ParentKind,
     pass::PassIo,
     resources::watched_children,
+    watches::decoder,
 };
 
 /// How often the environment moves.
