@@ -135,8 +135,8 @@ fn finalizers(state: &WrapperState<'_>) -> Vec<Value> {
     items(&state.wrapper["metadata"]["finalizers"]).to_vec()
 }
 
-/// Replaces the list of finalizers. It is written as a whole, so the write carries the version of the list that was read. Whether that
-/// was done is the answer.
+/// Replaces the list of finalizers, and returns whether that was done. It is written as a whole, so the write carries the version of the
+/// list that was read.
 fn write_finalizers(
     state: &WrapperState<'_>,
     pass: &mut WrapperPass<'_>,

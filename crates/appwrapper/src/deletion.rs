@@ -17,7 +17,7 @@ use crate::{
 /// When the removal is looked at again.
 pub(crate) const DELETION_CHECK: Duration = Duration::from_secs(5);
 
-/// Removes the objects of the AppWrapper. Whether all of them and their pods are gone is the answer.
+/// Removes the objects of the AppWrapper. Returns whether all of them and their pods are gone.
 ///
 /// An object of another controller is left alone, also if it has the name of a component.
 pub(crate) fn delete_components(state: &mut WrapperState<'_>, pass: &mut WrapperPass<'_>) -> bool {

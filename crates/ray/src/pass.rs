@@ -53,7 +53,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Asks a Ray head. Nothing is the answer while the request is on its way.
+    /// Asks a Ray head. Returns `None` while the request is on its way.
     pub(crate) fn ask(&mut self, request: HeadRequest) -> Option<&'a HeadAnswer> {
         match self.answers.next() {
             Some(RayAnswer::Head(answer)) => Some(answer),

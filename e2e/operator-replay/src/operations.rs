@@ -119,8 +119,8 @@ pub(crate) fn orphan(objects: &mut BTreeMap<String, Value>, owner: &str) {
     }
 }
 
-/// Applies a merge patch or a JSON patch, with the namespace in place of `$NS`. A JSON patch that does not fit changes nothing, and false
-/// is the answer. Of a merge patch with `sub` the API server ignores all but the status.
+/// Applies a merge patch or a JSON patch, with the namespace in place of `$NS`. A JSON patch that does not fit changes nothing: returns
+/// whether it fits. Of a merge patch with `sub` the API server ignores all but the status.
 pub(crate) fn patch(object: &mut Value, operation: &Value) -> bool {
     let text = operation["patch"].to_string().replace("$NS", "<ns>");
     if operation["op"] == "jsonPatch" {

@@ -60,7 +60,7 @@ impl NotedDeletion {
 }
 
 impl ObjectCache {
-    /// Takes an object from a watch. Whether it is news is the answer.
+    /// Takes an object from a watch. Returns whether it is news.
     pub(super) fn observe(&mut self, object: Arc<Value>) -> bool {
         let id = ObjectId::of(&object);
         let objects = self.objects.entry(id.key.namespace.clone()).or_default();
@@ -92,7 +92,7 @@ impl ObjectCache {
         objects.filter(move |(id, _)| id.kind == kind).map(|(_, object)| object)
     }
 
-    /// Takes the answer to a request that was sent at `sent`. Whether it is news is the answer.
+    /// Takes the answer to a request that was sent at `sent`. Returns whether it is news.
     pub(super) fn take_answer(&mut self, mut object: Arc<Value>, sent: Instant) -> bool {
         if object["kind"] == "Secret" {
             forget_content(Arc::make_mut(&mut object));

@@ -37,7 +37,7 @@ pub(crate) enum PolicyProblem {
 }
 
 /// Makes, corrects and removes the policies of the head and of each group. One that cannot be written must not leave the pods of the others
-/// open, so the first problem is the answer at the end.
+/// open, so the first problem is returned at the end.
 pub(crate) fn reconcile_policies(
     context: &ClusterContext<'_>,
     pass: &mut Pass<'_>,

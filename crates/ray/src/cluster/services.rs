@@ -74,7 +74,7 @@ fn create(
     Ok(())
 }
 
-/// Creates a Service without an event of its success. Whether it was made is the answer.
+/// Creates a Service without an event of its success. Returns whether it was made.
 fn create_silently(
     context: &ClusterContext<'_>,
     pass: &mut Pass<'_>,

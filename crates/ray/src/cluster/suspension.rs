@@ -43,7 +43,7 @@ impl Suspension {
     }
 }
 
-/// Removes pods of a cluster that is suspended. Whether pods may be made is the answer.
+/// Removes pods of a cluster that is suspended. Returns whether pods may be made.
 pub(crate) fn reconcile_suspension(
     context: &ClusterContext<'_>,
     pass: &mut Pass<'_>,

@@ -160,7 +160,7 @@ pub(super) fn cluster<'a>(
     }
 }
 
-/// Makes the Job that submits, if it is not there. Whether it is there is the answer.
+/// Makes the Job that submits, if it is not there. Returns whether it is there.
 pub(super) fn ensure_submitter(
     context: &JobContext<'_>,
     pass: &mut Pass<'_>,

@@ -14,8 +14,8 @@ use crate::{
     pass::{OrderOutcome, Pass},
 };
 
-/// Deletes what the attempt made, and forgets the attempt when all of it is gone. Whether it is gone is the answer: until then quota
-/// is in use.
+/// Deletes what the attempt made, and forgets the attempt when all of it is gone. Returns whether it is gone: until then quota is in
+/// use.
 pub(super) fn stop(
     context: &JobContext<'_>,
     pass: &mut Pass<'_>,

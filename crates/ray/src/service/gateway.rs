@@ -109,7 +109,8 @@ pub(super) fn reconcile_gateway<'a>(
     reconcile(context, pass, &gateway_name(context), &spec, &GATEWAY).map(|_| ())
 }
 
-/// Makes the route, or moves its traffic. The parts of the traffic as they are stored are the answer; none without an active cluster.
+/// Makes the route, or moves its traffic. Returns the parts of the traffic as they are stored; `None` without an active
+/// cluster.
 pub(super) fn reconcile_route<'a>(
     context: &ServiceContext<'a>,
     pass: &mut Pass<'a>,

@@ -24,8 +24,9 @@ use crate::{
 /// The path of the applications.
 const PATH: &str = "/api/serve/applications/";
 
-/// Where a head is asked, and with which token.
-struct Dashboard {
+/// Where the head of a cluster is asked, and with which token.
+struct Dashboard<'a> {
+    cluster: &'a Value,
     address: String,
     token_secret: Option<String>,
 }
@@ -79,24 +80,24 @@ fn exchange(
     // A head that restarted without a stored state serves nothing.
     let is_missing = applications.by_name.is_empty() || sent != context.spec.serve_config_v2;
     if (is_missing || sent.is_empty()) && !keeps_config {
-        send(context, pass, memory, state, (&dashboard, cluster))?;
+        send(context, pass, memory, state, &dashboard)?;
     }
     if upgrades && let Some(step) = next_capacity(context, state, name(cluster)) {
         let config = present_config(context, memory.sent(name(cluster)), answer);
-        move_capacity(context, pass, (&dashboard, cluster), (config, &step))?;
+        move_capacity(context, pass, &dashboard, config, &step)?;
         state.set_capacity(&step);
     }
     Ok(applications)
 }
 
-fn dashboard_of(
+fn dashboard_of<'a>(
     context: &ServiceContext<'_>,
     pass: &mut Pass<'_>,
-    cluster: &Value,
-) -> Result<Dashboard, Unfinished> {
+    cluster: &'a Value,
+) -> Result<Dashboard<'a>, Unfinished> {
     let dashboard = context.of_cluster(cluster, |it| {
         let address = format!("http://{}", dashboard_address(it)?);
-        Ok(Dashboard { address, token_secret: token_secret(it) })
+        Ok(Dashboard { cluster, address, token_secret: token_secret(it) })
     });
     let path = context.path(name(cluster));
     dashboard.ok_or(Unfinished)?.map_err(|why: &str| cannot_send(pass, &path, why))
@@ -115,14 +116,14 @@ fn send(
     pass: &mut Pass<'_>,
     memory: &mut ServiceMemory,
     state: &ServiceState,
-    (dashboard, cluster): (&Dashboard, &Value),
+    dashboard: &Dashboard<'_>,
 ) -> Result<(), Unfinished> {
     let text = &context.spec.serve_config_v2;
-    let capacity = state.capacity_of(name(cluster)).filter(|_| context.is_incremental());
-    let path = context.path(name(cluster));
+    let capacity = state.capacity_of(name(dashboard.cluster)).filter(|_| context.is_incremental());
+    let path = context.path(name(dashboard.cluster));
     match put(pass, dashboard, parse(text), capacity)? {
         Ok(()) => {
-            memory.note_sent(name(cluster), text);
+            memory.note_sent(name(dashboard.cluster), text);
             let message = format!("Updated serve applications to the RayCluster {path}");
             pass.normal("UpdatedServeApplications", message);
             Ok(())
@@ -156,10 +157,11 @@ fn present_config(context: &ServiceContext<'_>, sent: &str, answer: &HeadAnswer)
 fn move_capacity(
     context: &ServiceContext<'_>,
     pass: &mut Pass<'_>,
-    (dashboard, cluster): (&Dashboard, &Value),
-    (config, step): (ParsedConfig, &CapacityMove),
+    dashboard: &Dashboard<'_>,
+    config: ParsedConfig,
+    step: &CapacityMove,
 ) -> Result<(), Unfinished> {
-    let path = context.path(name(cluster));
+    let path = context.path(name(dashboard.cluster));
     match put(pass, dashboard, config, Some(step.capacity))? {
         Ok(()) => {
             // The wording is the official operator's.
@@ -179,10 +181,10 @@ fn move_capacity(
     }
 }
 
-/// Sends a configuration. Why it did not arrive is the answer.
+/// Sends a configuration. The inner error says why it did not arrive.
 fn put(
     pass: &mut Pass<'_>,
-    dashboard: &Dashboard,
+    dashboard: &Dashboard<'_>,
     config: ParsedConfig,
     capacity: Option<i32>,
 ) -> Result<Result<(), String>, Unfinished> {
@@ -212,7 +214,7 @@ fn parse(text: &str) -> ParsedConfig {
     parsed.map(Option::unwrap_or_default).map_err(|error| error.to_string())
 }
 
-impl Dashboard {
+impl Dashboard<'_> {
     fn request(&self, method: HeadMethod, url: String, body: Option<Value>) -> HeadRequest {
         HeadRequest { method, url, body, token_secret: self.token_secret.clone() }
     }

@@ -49,7 +49,7 @@ fn step(state: &ServiceState, is_wanted: bool) -> SuspensionStep {
     }
 }
 
-/// Takes one step of the suspension. Whether the pass ends with it is the answer.
+/// Takes one step of the suspension. Returns whether the pass ends with it.
 pub(super) fn suspend(
     context: &ServiceContext<'_>,
     pass: &mut Pass<'_>,

@@ -227,7 +227,7 @@ impl RayWorld {
         }
     }
 
-    /// Lets the operator and the environment work until nothing moves any more. Whether it came to rest is the answer.
+    /// Lets the operator and the environment work until nothing moves any more. Returns whether it came to rest.
     pub(crate) fn settle(&mut self) -> bool {
         for _ in 0..ROUNDS {
             if self.round() {

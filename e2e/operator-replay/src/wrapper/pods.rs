@@ -40,7 +40,7 @@ pub(crate) fn stop_seconds(pod: &Value) -> i64 {
     seconds(pod, "stop-seconds").unwrap_or(0)
 }
 
-/// Moves a pod on. Whether it succeeded just now is the answer.
+/// Moves a pod on. Returns whether it succeeded just now.
 pub(crate) fn run(pod: &mut Value, age: i64, delay: i64, marked: bool, now: Timestamp) -> bool {
     if !pod["spec"].is_object() {
         return false;

@@ -54,7 +54,7 @@ pub(super) async fn play(
     end
 }
 
-/// Plays a part. Whether nothing moves after it is the answer.
+/// Plays a part. Returns whether nothing moves after it.
 async fn play_part(part: LifePart, run: &mut SimulatedRun) -> bool {
     match part {
         LifePart::Begin => {}
