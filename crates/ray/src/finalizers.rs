@@ -8,7 +8,7 @@ use crate::{
     json::{items, name, text},
     names,
     pass::{OrderOutcome, Pass},
-    step::{RayStep, RayTarget},
+    step::{ObjectTarget, RayStep},
 };
 
 /// When a refused write is tried again.
@@ -68,7 +68,7 @@ impl RayFinalizer {
         if !version.is_null() {
             patch["metadata"]["resourceVersion"] = version.clone();
         }
-        match pass.order(RayStep::Patch { target: RayTarget::of(object), patch }) {
+        match pass.order(RayStep::Patch { target: ObjectTarget::of(object), patch }) {
             OrderOutcome::Done(_) => Some(Ok(())),
             OrderOutcome::Pending => None,
             OrderOutcome::Refused(refusal) => {

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::{
     head::{HeadAnswer, HeadRequest},
     service::ServiceMemory,
-    step::{RayAnswer, RayEvent, RayRefusal, RayStep, RayTarget},
+    step::{ObjectTarget, RayAnswer, RayEvent, RayRefusal, RayStep},
 };
 
 /// The collected steps of a pass.
@@ -66,7 +66,7 @@ impl<'a> Pass<'a> {
 
     /// Asks for the deletion of an object. An object that is gone counts as deleted.
     pub(crate) fn delete(&mut self, object: &Value) -> OrderOutcome<'a> {
-        match self.order(RayStep::Delete(RayTarget::of(object))) {
+        match self.order(RayStep::Delete(ObjectTarget::of(object))) {
             // The children are read from a cache, which may not show the deletion yet.
             OrderOutcome::Refused(refusal) if refusal.is_not_found() => {
                 OrderOutcome::Done(&Value::Null)

@@ -22,12 +22,12 @@ pub enum RayStep {
     /// Applies a JSON merge patch. The answer is the object as stored.
     Patch {
         /// The object.
-        target: RayTarget,
+        target: ObjectTarget,
         /// The patch.
         patch: Value,
     },
     /// Deletes an object in the background. An object that is not there counts as deleted.
-    Delete(RayTarget),
+    Delete(ObjectTarget),
     /// Asks the Ray head of a cluster. The answer is what came of it.
     Ask(HeadRequest),
     /// Replaces the status of the parent. The write carries the resourceVersion of the decision.
@@ -40,9 +40,9 @@ pub enum RayStep {
     RequeueAfter(Duration),
 }
 
-/// An object that exists.
+/// The object that a write is about; that of an AppWrapper may be of any kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RayTarget {
+pub struct ObjectTarget {
     /// The `apiVersion`.
     pub api_version: String,
     /// The kind.
@@ -116,7 +116,7 @@ impl RayStep {
     }
 }
 
-impl RayTarget {
+impl ObjectTarget {
     /// An object that is not known by its uid.
     #[must_use]
     pub fn named(api_version: &str, kind: &str, name: impl Into<String>) -> Self {

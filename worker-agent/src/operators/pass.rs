@@ -12,7 +12,7 @@ use ray::{
     names,
     security::{AUTHORITY_SUBJECT, authority_data},
     service::ServiceMemory,
-    step::RayTarget,
+    step::ObjectTarget,
 };
 use ring::rand::{SecureRandom, SystemRandom};
 use runtime::{
@@ -134,7 +134,7 @@ impl OperatorPass {
                 ObjectRead::Forbidden(_) if !is_made => {}
                 // As a missing component it would fail its AppWrapper, and after a deletion its pods would stay.
                 ObjectRead::Forbidden(why) => {
-                    let RayTarget { kind, name, .. } = &target;
+                    let ObjectTarget { kind, name, .. } = &target;
                     let message = format!("Cannot read the component {kind} {name}: {why}");
                     self.record(true, COMPONENT_UNREADABLE, message);
                     return Err(Interruption);
@@ -194,9 +194,9 @@ impl OperatorPass {
     }
 
     async fn create(&mut self, mut object: Value) -> Result<OrderAnswer, Interruption> {
-        let target = RayTarget::of(&object);
+        let target = ObjectTarget::of(&object);
         let is_component = self.id.kind == ParentKind::AppWrapper;
-        let RayTarget { api_version, kind, .. } = &target;
+        let ObjectTarget { api_version, kind, .. } = &target;
         if is_component && let Some(message) = self.io.kinds.refusal(api_version, kind) {
             return Ok(OrderAnswer::Refused(Refusal { code: 404, message, unknown_kind: true }));
         }
@@ -224,7 +224,7 @@ impl OperatorPass {
     }
 
     async fn apply(&mut self, object: &Value) -> Result<OrderAnswer, Interruption> {
-        let target = RayTarget::of(object);
+        let target = ObjectTarget::of(object);
         let Some(resource) = self.resource(&target).await? else {
             return Ok(unknown_kind(&target));
         };
@@ -249,7 +249,7 @@ impl OperatorPass {
 
     async fn delete(
         &mut self,
-        target: RayTarget,
+        target: ObjectTarget,
         force: bool,
     ) -> Result<OrderAnswer, Interruption> {
         let Some(resource) = self.resource(&target).await? else {
@@ -396,14 +396,14 @@ impl OperatorPass {
 }
 
 /// A ReplicaSet makes pods until it is gone, which would be after its Deployment: the AppWrapper would have given up its quota by then.
-fn propagation(target: &RayTarget) -> DeletePropagation {
+fn propagation(target: &ObjectTarget) -> DeletePropagation {
     match (target.api_version.as_str(), target.kind.as_str()) {
         ("apps/v1", "Deployment") => DeletePropagation::Foreground,
         _ => DeletePropagation::Background,
     }
 }
 
-fn unknown_kind(target: &RayTarget) -> OrderAnswer {
+fn unknown_kind(target: &ObjectTarget) -> OrderAnswer {
     let message = format!("this agent makes no objects of {} {}", target.api_version, target.kind);
     OrderAnswer::Refused(Refusal { code: 404, message, unknown_kind: true })
 }
@@ -427,7 +427,7 @@ mod tests {
     #[test]
     fn a_deployment_stays_until_its_replica_sets_are_gone() {
         let of = |api_version: &str, kind: &str| {
-            propagation(&RayTarget::of(&json!({"apiVersion": api_version, "kind": kind})))
+            propagation(&ObjectTarget::of(&json!({"apiVersion": api_version, "kind": kind})))
         };
         assert_eq!(of("apps/v1", "Deployment"), DeletePropagation::Foreground);
         assert_eq!(of("batch/v1", "Job"), DeletePropagation::Background);

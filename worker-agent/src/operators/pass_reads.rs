@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, api::DynamicObject};
-use ray::step::RayTarget;
+use ray::step::ObjectTarget;
 use runtime::watch::{ApiResource, Key};
 use serde_json::Value;
 use tokio::time;
@@ -32,7 +32,7 @@ impl OperatorPass {
         String::from_utf8(token.0).ok()
     }
 
-    pub(super) async fn read(&self, target: &RayTarget) -> Result<ObjectRead, Interruption> {
+    pub(super) async fn read(&self, target: &ObjectTarget) -> Result<ObjectRead, Interruption> {
         let Some(resource) = self.resource(target).await? else { return Ok(ObjectRead::Absent) };
         let namespace = self.id.key.namespace.as_deref().unwrap_or_default();
         let api: Api<DynamicObject> =
@@ -58,7 +58,7 @@ impl OperatorPass {
 
     pub(super) async fn resource(
         &self,
-        target: &RayTarget,
+        target: &ObjectTarget,
     ) -> Result<Option<ApiResource>, Interruption> {
         // An AppWrapper may not wrap these, so they are not among the kinds of all passes.
         let further = match self.id.kind {
@@ -79,7 +79,7 @@ impl OperatorPass {
         }
     }
 
-    pub(super) fn key(&self, target: &RayTarget) -> Key {
+    pub(super) fn key(&self, target: &ObjectTarget) -> Key {
         let has_namespace = target.kind != CLUSTER_ROLE_BINDING;
         let namespace = self.id.key.namespace.clone().filter(|_| has_namespace);
         Key { namespace, name: target.name.as_str().into() }

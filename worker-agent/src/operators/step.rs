@@ -6,7 +6,7 @@ use appwrapper::step::{WrapperAnswer, WrapperRefusal, WrapperStep};
 use ray::{
     head::{HeadAnswer, HeadRequest},
     service::ServiceMemory,
-    step::{RayAnswer, RayRefusal, RayStep, RayTarget},
+    step::{ObjectTarget, RayAnswer, RayRefusal, RayStep},
 };
 use serde_json::Value;
 
@@ -28,11 +28,11 @@ pub(super) enum PassOrder {
     /// A Secret, with a new CA.
     CreateAuthority(Value),
     Patch {
-        target: RayTarget,
+        target: ObjectTarget,
         patch: Value,
     },
     Delete {
-        target: RayTarget,
+        target: ObjectTarget,
         force: bool,
     },
     Ask(HeadRequest),
@@ -92,10 +92,10 @@ pub(super) fn of_wrapper(parent: &Value, step: WrapperStep) -> PassStep {
     match step {
         WrapperStep::Create(object) => PassStep::PassOrder(PassOrder::Create(object)),
         WrapperStep::Patch(patch) => {
-            PassStep::PassOrder(PassOrder::Patch { target: RayTarget::of(parent), patch })
+            PassStep::PassOrder(PassOrder::Patch { target: ObjectTarget::of(parent), patch })
         }
         WrapperStep::Delete { api_version, kind, name, uid, force } => {
-            let target = RayTarget { api_version, kind, name, uid };
+            let target = ObjectTarget { api_version, kind, name, uid };
             PassStep::PassOrder(PassOrder::Delete { target, force })
         }
         WrapperStep::ReplaceStatus(status) => PassStep::End(PassEnd::Status(status)),

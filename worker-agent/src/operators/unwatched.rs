@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use appwrapper::{component_name, names::RESOURCES_DEPLOYED};
-use ray::{PassInputs, names, settings::OperatorSettings, step::RayTarget};
+use ray::{PassInputs, names, settings::OperatorSettings, step::ObjectTarget};
 use runtime::watch::ApiResource;
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ use super::resources::route_kinds;
 
 /// An object that a pass reads before its decision.
 pub(super) struct UnwatchedObject {
-    pub(super) target: RayTarget,
+    pub(super) target: ObjectTarget,
     /// Whether the status of the operated object says that it was made.
     pub(super) is_made: bool,
 }
@@ -33,7 +33,7 @@ pub(super) fn unwatched_objects(
         Some("RayJob") => ray::job::named_objects(parent, &children),
         _ => Vec::new(),
     };
-    let is_known = |target: &RayTarget| {
+    let is_known = |target: &ObjectTarget| {
         let mut children = children.iter();
         children.any(|it| it["kind"] == target.kind && it["metadata"]["name"] == target.name)
     };
@@ -51,7 +51,7 @@ fn components(parent: &Value) -> Vec<UnwatchedObject> {
     let object = |(index, component): (usize, &Value)| {
         let template = &component["template"];
         let name = component_name(parent, index, template);
-        let target = RayTarget { name, ..RayTarget::of(template) };
+        let target = ObjectTarget { name, ..ObjectTarget::of(template) };
         let is_made = is_deployed(&parent["status"]["componentStatus"][index]);
         UnwatchedObject { target, is_made }
     };
@@ -73,7 +73,7 @@ fn routes(parent: &Value) -> impl Iterator<Item = UnwatchedObject> {
     let object = move |(resource, end): (ApiResource, &str)| {
         let ApiResource { api_version, kind, .. } = resource;
         // The status of a RayService does not name them.
-        let target = RayTarget::named(&api_version, &kind, format!("{name}-{end}"));
+        let target = ObjectTarget::named(&api_version, &kind, format!("{name}-{end}"));
         UnwatchedObject { target, is_made: false }
     };
     kinds.filter(move |_| is_incremental).map(object)

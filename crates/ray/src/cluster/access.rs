@@ -12,7 +12,7 @@ use crate::{
     json::{base64, text},
     names,
     pass::{OrderOutcome, Pass},
-    step::{RayStep, RayTarget},
+    step::{ObjectTarget, RayStep},
 };
 
 const RBAC: &str = "rbac.authorization.k8s.io";
@@ -30,7 +30,7 @@ fn given_account<'a>(context: &ClusterContext<'a>) -> &'a str {
 }
 
 /// The objects here that are looked up by name: account, rights and token.
-pub(crate) fn access_objects(context: &ClusterContext<'_>) -> Vec<RayTarget> {
+pub(crate) fn access_objects(context: &ClusterContext<'_>) -> Vec<ObjectTarget> {
     let mut objects = Vec::new();
     if context.is_autoscaling() {
         let (account, rights) = (service_account_name(context), object_name(context.name()));
@@ -39,7 +39,7 @@ pub(crate) fn access_objects(context: &ClusterContext<'_>) -> Vec<RayTarget> {
         objects.push(role_binding(context, &rights, &account));
     }
     objects.extend(token_name(context).map(|name| object(context, "v1", "Secret", &name)));
-    objects.iter().map(RayTarget::of).collect()
+    objects.iter().map(ObjectTarget::of).collect()
 }
 
 /// Makes what the autoscaler needs to change the cluster.

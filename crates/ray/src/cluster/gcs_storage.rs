@@ -11,7 +11,7 @@ use crate::{
     json::{items, list, name, text},
     names,
     pass::{OrderOutcome, Pass},
-    step::{RayStep, RayTarget},
+    step::{ObjectTarget, RayStep},
     v1::GcsStorage,
 };
 
@@ -50,9 +50,9 @@ pub(crate) fn mount(context: &ClusterContext<'_>, spec: &mut Value) {
 }
 
 /// The claim, if there is one.
-pub(crate) fn claim_target(context: &ClusterContext<'_>) -> Option<RayTarget> {
+pub(crate) fn claim_target(context: &ClusterContext<'_>) -> Option<ObjectTarget> {
     let storage = storage(context)?;
-    Some(RayTarget::of(&claim(context, &storage, &claim_name(context, &storage))))
+    Some(ObjectTarget::of(&claim(context, &storage, &claim_name(context, &storage))))
 }
 
 /// Makes the claim. A claim that the spec names belongs to the user.

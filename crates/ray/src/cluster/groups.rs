@@ -22,7 +22,7 @@ use crate::{
     json::{annotation, is_terminating, label, name, text},
     names,
     pass::{OrderOutcome, Pass},
-    step::{RayStep, RayTarget},
+    step::{ObjectTarget, RayStep},
     v1::WorkerGroupSpec,
 };
 
@@ -105,7 +105,7 @@ fn take_over(
     // The version of the object: a head in a cache that lags may have been taken over before the spec changed.
     let version = &head["metadata"]["resourceVersion"];
     let patch = json!({"metadata": {"annotations": annotations, "resourceVersion": version}});
-    match pass.order(RayStep::Patch { target: RayTarget::of(head), patch }) {
+    match pass.order(RayStep::Patch { target: ObjectTarget::of(head), patch }) {
         OrderOutcome::Pending | OrderOutcome::Done(_) => Ok(()),
         OrderOutcome::Refused(refusal) => Err(Failure::plain(refusal.message.clone())),
     }

@@ -13,13 +13,13 @@ use crate::{
     json::{annotation, text, texts},
     names,
     pass::{OrderOutcome, Pass},
-    step::{RayStep, RayTarget},
+    step::{ObjectTarget, RayStep},
 };
 
 /// The Ingress, if the spec asks for it.
-pub(crate) fn ingress_target(context: &ClusterContext<'_>) -> Option<RayTarget> {
+pub(crate) fn ingress_target(context: &ClusterContext<'_>) -> Option<ObjectTarget> {
     let is_wanted = context.spec.head_group_spec.enable_ingress == Some(true);
-    is_wanted.then(|| RayTarget::of(&ingress(context)))
+    is_wanted.then(|| ObjectTarget::of(&ingress(context)))
 }
 
 /// Makes the Ingress, or corrects it. An Ingress that is switched off stays.
@@ -74,7 +74,7 @@ fn update(pass: &mut Pass<'_>, present: &Value, wanted: &Value, path: &str) -> R
             "tls": spec("tls"),
         },
     });
-    match pass.order(RayStep::Patch { target: RayTarget::of(present), patch }) {
+    match pass.order(RayStep::Patch { target: ObjectTarget::of(present), patch }) {
         OrderOutcome::Pending => Ok(()),
         OrderOutcome::Done(_) => {
             pass.normal("UpdatedIngress", format!("Updated ingress {path}"));

@@ -16,7 +16,7 @@ use crate::{
     pass::Pass,
     security::exposure_targets,
     settings::OperatorSettings,
-    step::RayTarget,
+    step::ObjectTarget,
 };
 
 /// The objects that the features of a RayCluster look up by name. None of a cluster that another controller runs, or that goes.
@@ -25,7 +25,7 @@ pub fn named_objects(
     cluster: &Value,
     inputs: &PassInputs,
     settings: &OperatorSettings,
-) -> Vec<RayTarget> {
+) -> Vec<ObjectTarget> {
     let spec = (!is_terminating(cluster)).then(|| run_spec(cluster, &mut Pass::new(&[]))).flatten();
     let Some(spec) = &spec else { return Vec::new() };
     let children = &ClusterChildren::default();

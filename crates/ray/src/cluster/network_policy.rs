@@ -9,12 +9,12 @@ use crate::{
     json::{items, label, list_if_any, merge_difference, name, text, texts},
     names,
     pass::{OrderOutcome, Pass},
-    step::{RayStep, RayTarget},
+    step::{ObjectTarget, RayStep},
 };
 
 /// The policies that the spec asks for.
-pub(crate) fn policy_targets(context: &ClusterContext<'_>) -> Vec<RayTarget> {
-    wanted_policies(context).iter().map(RayTarget::of).collect()
+pub(crate) fn policy_targets(context: &ClusterContext<'_>) -> Vec<ObjectTarget> {
+    wanted_policies(context).iter().map(ObjectTarget::of).collect()
 }
 
 fn wanted_policies(context: &ClusterContext<'_>) -> Vec<Value> {
@@ -121,7 +121,7 @@ fn apply(
         }
         Some(present) => match correction(present, wanted) {
             Some(patch) => {
-                let step = RayStep::Patch { target: RayTarget::of(present), patch };
+                let step = RayStep::Patch { target: ObjectTarget::of(present), patch };
                 write(pass, step, &UPDATE, &path)
             }
             None => Ok(()),

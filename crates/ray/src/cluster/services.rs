@@ -15,7 +15,7 @@ use crate::{
     },
     names,
     pass::{OrderOutcome, Pass},
-    step::{RayStep, RayTarget},
+    step::{ObjectTarget, RayStep},
 };
 
 const DEFAULT_PORTS: &[(&str, u16)] = &[
@@ -103,7 +103,7 @@ fn mend_selector(context: &ClusterContext<'_>, pass: &mut Pass<'_>, present: &Va
     let Some(change) = change else { return };
     let path = context.path(name(present));
     let patch = json!({"spec": {"selector": change}});
-    match pass.order(RayStep::Patch { target: RayTarget::of(present), patch }) {
+    match pass.order(RayStep::Patch { target: ObjectTarget::of(present), patch }) {
         OrderOutcome::Pending => {}
         OrderOutcome::Done(_) => {
             pass.normal("UpdatedService", format!("Updated the service {path}"));
@@ -365,8 +365,8 @@ fn headless_service(context: &ClusterContext<'_>, name: &str) -> Value {
 }
 
 /// The Service for Serve applications, if the annotation asks for it.
-pub(crate) fn serve_service_target(context: &ClusterContext<'_>) -> Option<RayTarget> {
-    serve_service_name(context).map(|name| RayTarget::named("v1", "Service", name))
+pub(crate) fn serve_service_target(context: &ClusterContext<'_>) -> Option<ObjectTarget> {
+    serve_service_name(context).map(|name| ObjectTarget::named("v1", "Service", name))
 }
 
 fn serve_service_name(context: &ClusterContext<'_>) -> Option<String> {

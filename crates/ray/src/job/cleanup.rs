@@ -14,7 +14,7 @@ use super::{
 use crate::{
     json::{is_terminating, items, label, name},
     pass::{OrderOutcome, Pass},
-    step::{RayStep, RayTarget},
+    step::{ObjectTarget, RayStep},
     v1::{DeletionRule, DeletionStrategy},
 };
 
@@ -158,7 +158,7 @@ fn suspend_workers(context: &JobContext<'_>, pass: &mut Pass<'_>, status: &Attem
         "spec": {"workerGroupSpecs": groups},
     });
     let path = context.path(name(cluster));
-    match pass.order(RayStep::Patch { target: RayTarget::of(cluster), patch }) {
+    match pass.order(RayStep::Patch { target: ObjectTarget::of(cluster), patch }) {
         OrderOutcome::Pending => {}
         OrderOutcome::Done(_) => pass.normal(
             "UpdatedRayCluster",

@@ -10,7 +10,7 @@ use crate::{
     json::{field, name},
     pass::{OrderOutcome, Pass},
     service_spec::replacement,
-    step::{RayStep, RayTarget},
+    step::{ObjectTarget, RayStep},
 };
 
 /// Makes the Service, or lets it select the present head. A failure is an event only: the job runs without the Service.
@@ -56,7 +56,7 @@ fn create(pass: &mut Pass<'_>, wanted: Value, path: &str) {
 
 fn update(pass: &mut Pass<'_>, present: &Value, wanted: &Value, path: &str) {
     let patch = replacement(present, wanted);
-    match pass.order(RayStep::Patch { target: RayTarget::of(present), patch }) {
+    match pass.order(RayStep::Patch { target: ObjectTarget::of(present), patch }) {
         OrderOutcome::Done(_) => {
             pass.normal("UpdatedService", format!("Updated the service {path}"));
         }

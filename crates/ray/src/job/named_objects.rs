@@ -10,13 +10,13 @@ use super::context::SubmissionMode;
 use crate::{
     json::{is_owned, is_run_elsewhere, is_terminating, label, name, text},
     names,
-    step::RayTarget,
+    step::ObjectTarget,
     v1::RayJobSpec,
 };
 
 /// The Job that submits and the Service of the present head, in the phases of a RayJob that look them up.
 #[must_use]
-pub fn named_objects(job: &Value, children: &[&Value]) -> Vec<RayTarget> {
+pub fn named_objects(job: &Value, children: &[&Value]) -> Vec<ObjectTarget> {
     let runs = match text(&job["status"]["jobDeploymentStatus"]) {
         "Initializing" if has_ready_cluster(job, children) => false,
         "Running" => true,
@@ -27,10 +27,10 @@ pub fn named_objects(job: &Value, children: &[&Value]) -> Vec<RayTarget> {
     }
     let Ok(spec) = from_value::<RayJobSpec>(&job["spec"]) else { return Vec::new() };
     let submits = SubmissionMode::of(&spec) == SubmissionMode::Job;
-    let submitter = submits.then(|| RayTarget::named("batch/v1", "Job", name(job)));
+    let submitter = submits.then(|| ObjectTarget::named("batch/v1", "Job", name(job)));
     let has_service = runs && spec.cluster_selector.is_empty();
-    let service =
-        has_service.then(|| RayTarget::named("v1", "Service", names::head_service_name(name(job))));
+    let service = has_service
+        .then(|| ObjectTarget::named("v1", "Service", names::head_service_name(name(job))));
     submitter.into_iter().chain(service).collect()
 }
 

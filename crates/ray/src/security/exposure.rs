@@ -8,15 +8,15 @@ use super::{
     network_policies::CLIENT_PORT,
     secured_cluster::{SecuredCluster, head_service},
 };
-use crate::step::RayTarget;
+use crate::step::ObjectTarget;
 
 /// The ways of a cluster, the names of which another object may have. None of a suspended cluster, which gets no way.
-pub(crate) fn exposure_targets(cluster: &Value, settings: &SecuritySettings) -> Vec<RayTarget> {
+pub(crate) fn exposure_targets(cluster: &Value, settings: &SecuritySettings) -> Vec<ObjectTarget> {
     let cluster = SecuredCluster::new(cluster, &[], settings);
     if cluster.is_suspended() {
         return Vec::new();
     }
-    ways(&cluster).iter().map(RayTarget::of).collect()
+    ways(&cluster).iter().map(ObjectTarget::of).collect()
 }
 
 /// Routes or Ingresses, as the platform and the settings have them.

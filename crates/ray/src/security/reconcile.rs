@@ -20,7 +20,7 @@ use crate::{
     json::{covers, is_terminating, items, label, list, merge_difference, name, named, text},
     names,
     pass::{OrderOutcome, Pass},
-    step::{RayStep, RayTarget},
+    step::{ObjectTarget, RayStep},
 };
 
 /// When a refused write is tried again.
@@ -67,7 +67,7 @@ pub(crate) fn prepare<'a>(
     };
     // Lists are replaced as a whole, so the write carries the version that was read.
     patch["metadata"]["resourceVersion"] = cluster["metadata"]["resourceVersion"].clone();
-    match pass.order(RayStep::Patch { target: RayTarget::of(cluster), patch }) {
+    match pass.order(RayStep::Patch { target: ObjectTarget::of(cluster), patch }) {
         OrderOutcome::Pending => None,
         OrderOutcome::Done(stored) => {
             Some(PreparedCluster { cluster: Cow::Owned(stored.clone()), prepared: Ok(()) })

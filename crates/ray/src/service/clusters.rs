@@ -16,7 +16,7 @@ use super::{
 use crate::{
     json::{is_terminating, items, label, merge_difference, name, object, texts},
     pass::{OrderOutcome, Pass},
-    step::{RayStep, RayTarget},
+    step::{ObjectTarget, RayStep},
 };
 
 /// How long a replaced cluster stays, if the spec does not say.
@@ -133,7 +133,7 @@ fn update<'a>(
     let path = context.path(name(cluster));
     // A patch that is carried out late must not bring an older spec back: the cluster would be replaced for it.
     patch["metadata"]["resourceVersion"] = cluster["metadata"]["resourceVersion"].clone();
-    match pass.order(RayStep::Patch { target: RayTarget::of(cluster), patch }) {
+    match pass.order(RayStep::Patch { target: ObjectTarget::of(cluster), patch }) {
         OrderOutcome::Done(cluster) => {
             let message = format!("Updated the {role} RayCluster {path}");
             pass.normal("UpdatedRayCluster", message);

@@ -16,7 +16,7 @@ use crate::{
     json::{covers, items, name, text},
     names,
     pass::{OrderOutcome, Pass},
-    step::{RayStep, RayTarget},
+    step::{ObjectTarget, RayStep},
 };
 
 const API: &str = "gateway.networking.k8s.io/v1";
@@ -170,7 +170,7 @@ fn reconcile<'a>(
         }
         Some(present) if covers(&present["spec"], spec) => return Ok(()),
         Some(present) => {
-            RayStep::Patch { target: RayTarget::of(present), patch: json!({"spec": spec}) }
+            RayStep::Patch { target: ObjectTarget::of(present), patch: json!({"spec": spec}) }
         }
         None => RayStep::Create(json!({
             "apiVersion": API,

@@ -10,12 +10,12 @@ use crate::{
     json::{is_owned, is_run_elsewhere, is_terminating, label, name, text},
     names,
     settings::OperatorSettings,
-    step::RayTarget,
+    step::ObjectTarget,
 };
 
 /// The Service of the head, and those of whatever serves. Each name that has no Service costs a read per pass.
 #[must_use]
-pub fn named_objects(service: &Value, settings: &OperatorSettings) -> Vec<RayTarget> {
+pub fn named_objects(service: &Value, settings: &OperatorSettings) -> Vec<ObjectTarget> {
     if is_terminating(service) || is_run_elsewhere(service) {
         return Vec::new();
     }
@@ -27,7 +27,7 @@ pub fn named_objects(service: &Value, settings: &OperatorSettings) -> Vec<RayTar
         vec![serve_service_name(name(&service["spec"]["serveService"]), name(service))]
     };
     let wanted = std::iter::once(head).chain(serve);
-    wanted.map(|name| RayTarget::named("v1", "Service", name)).collect()
+    wanted.map(|name| ObjectTarget::named("v1", "Service", name)).collect()
 }
 
 fn serve_services_of_clusters(service: &Value) -> impl Iterator<Item = String> {

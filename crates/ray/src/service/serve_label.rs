@@ -14,7 +14,7 @@ use crate::{
     json::{items, label, name},
     names,
     pass::{OrderOutcome, Pass},
-    step::{RayStep, RayTarget},
+    step::{ObjectTarget, RayStep},
 };
 
 /// The port of Serve, if the head names none.
@@ -35,7 +35,7 @@ pub(super) fn reconcile_serve_label(
     }
     let path = context.path(name(head));
     let patch = json!({"metadata": {"labels": {names::SERVE_LABEL: wanted}}});
-    match pass.order(RayStep::Patch { target: RayTarget::of(head), patch }) {
+    match pass.order(RayStep::Patch { target: ObjectTarget::of(head), patch }) {
         OrderOutcome::Done(_) => {
             let message = format!("Updated the serve label to {wanted:?} for the Head Pod {path}");
             pass.normal("UpdatedHeadPodServeLabel", message);

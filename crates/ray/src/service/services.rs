@@ -13,7 +13,7 @@ use crate::{
     names,
     pass::{OrderOutcome, Pass},
     service_spec::replacement,
-    step::{RayStep, RayTarget},
+    step::{ObjectTarget, RayStep},
 };
 
 /// Lets both Services select a cluster.
@@ -81,7 +81,7 @@ fn update(
     path: &str,
 ) -> Result<(), Unfinished> {
     let patch = replacement(present, wanted);
-    match pass.order(RayStep::Patch { target: RayTarget::of(present), patch }) {
+    match pass.order(RayStep::Patch { target: ObjectTarget::of(present), patch }) {
         OrderOutcome::Done(_) => {
             pass.normal("UpdatedService", format!("Updated the service {path}"));
             Ok(())

@@ -7,7 +7,7 @@ use ray::{
     PassInputs, cluster, job, service,
     service::ServiceMemory,
     settings::OperatorSettings,
-    step::{RayAnswer, RayEvent, RayRefusal, RayStep, RayTarget},
+    step::{ObjectTarget, RayAnswer, RayEvent, RayRefusal, RayStep},
 };
 use serde_json::{Value, json};
 
@@ -170,7 +170,7 @@ impl RayWorld {
             }
             RayStep::Apply(object) => {
                 if self.objects.contains_key(&id(object)) {
-                    self.patch(&RayTarget::of(object), object)
+                    self.patch(&ObjectTarget::of(object), object)
                 } else {
                     self.create(object.clone())
                 }
@@ -185,7 +185,7 @@ impl RayWorld {
         }
     }
 
-    fn patch(&mut self, target: &RayTarget, patch: &Value) -> RayAnswer {
+    fn patch(&mut self, target: &ObjectTarget, patch: &Value) -> RayAnswer {
         let id = format!("{}/{}", target.kind, target.name);
         match self.objects.get_mut(&id) {
             Some(object) => {
