@@ -10,6 +10,11 @@ pub fn integer(text: &str) -> Result<i64, String> {
     number("Atoi", text)
 }
 
+/// Parses an integer of 64 bits. The error is that of Go's `ParseInt`.
+pub fn integer_of_64_bits(text: &str) -> Result<i64, String> {
+    number("ParseInt", text)
+}
+
 /// Parses an integer of 32 bits. The error is that of Go.
 pub fn integer_of_32_bits(text: &str) -> Result<i32, String> {
     number("ParseInt", text)

@@ -131,8 +131,8 @@ impl<'a> WrapperState<'a> {
     /// A duration of an annotation, within its ceiling; the default if it is missing or no duration. One below zero is over at once.
     pub(crate) fn period(&self, annotation_name: &str, default: Duration) -> Duration {
         let text = annotation(self.wrapper, &format!("{ANNOTATION_PREFIX}{annotation_name}"));
-        let negative = text.strip_prefix('-').and_then(go_duration::parse);
-        let given = negative.map(|_| Duration::ZERO).or_else(|| go_duration::parse(text));
+        let given = go_duration::parse_signed(text)
+            .map(|signed| Duration::try_from(signed).unwrap_or_default());
         given.unwrap_or(default).min(self.limits().grace_ceiling)
     }
 

@@ -165,6 +165,26 @@ fn a_clock_that_goes_back_ends_no_period() {
 }
 
 #[test]
+fn a_period_is_a_duration_of_go_and_one_below_zero_is_over() {
+    let phase_with = |pause: &str| {
+        let mut wrapper = wrapper_in("Resetting", &json!([]));
+        let name = "workload.codeflare.dev.appwrapper/retryPausePeriodDuration";
+        wrapper["metadata"]["annotations"] = json!({ name: pause });
+        let mut unhealthy = wrapper["status"]["conditions"][0].clone();
+        unhealthy["type"] = json!("Unhealthy");
+        if let Some(conditions) = wrapper["status"]["conditions"].as_array_mut() {
+            conditions.push(unhealthy);
+        }
+        status(&steps(&wrapper, &[], &[]))["phase"].clone()
+    };
+    assert_eq!(phase_with("-5s"), "Resuming");
+    // No duration of Go, so the default counts.
+    for text in ["-+5s", "--5s", "soon"] {
+        assert_ne!(phase_with(text), "Resuming", "{text}");
+    }
+}
+
+#[test]
 fn a_pod_whose_node_does_not_answer_is_not_pending() {
     let component = json!({"template": pod("p1"), "podSets": [{"path": "template"}]});
     let mut wrapper = wrapper_in("Running", &json!([component]));

@@ -1,7 +1,6 @@
 //! The part of a list that a query asks for.
 
-use std::num::IntErrorKind;
-
+use crds::go_parse;
 use percent_encoding::percent_decode_str;
 
 /// The number of Workloads without the parameter `limit`, or with 0.
@@ -21,11 +20,8 @@ pub struct PendingPage {
 
 /// A parameter is no number.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("strconv.ParseInt: parsing {text:?}: {problem}")]
-pub struct InvalidNumber {
-    text: String,
-    problem: &'static str,
-}
+#[error("{0}")]
+pub struct InvalidNumber(String);
 
 impl PendingPage {
     /// Reads the parameters `offset` and `limit` of a query; others are ignored, and of a repeated one the first counts. A negative
@@ -53,13 +49,7 @@ impl PendingPage {
 
 fn number(value: &str) -> Result<i64, InvalidNumber> {
     let text = percent_decode_str(value).decode_utf8_lossy();
-    text.parse().map_err(|error: std::num::ParseIntError| InvalidNumber {
-        text: text.to_string(),
-        problem: match error.kind() {
-            IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "value out of range",
-            _ => "invalid syntax",
-        },
-    })
+    go_parse::integer_of_64_bits(&text).map_err(InvalidNumber)
 }
 
 #[cfg(test)]
