@@ -74,11 +74,41 @@ pub fn base64(bytes: &[u8]) -> String {
     value.ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
+/// The JSON merge patch that turns `before` into `after`; none if they are equal.
+#[must_use]
+pub fn merge_patch(before: &Value, after: &Value) -> Option<Value> {
+    let (Value::Object(before), Value::Object(after)) = (before, after) else {
+        // A merge patch replaces a list as a whole.
+        return (before != after).then(|| after.clone());
+    };
+    let mut patch = Map::new();
+    for (key, value) in after {
+        if let Some(change) = merge_patch(before.get(key).unwrap_or(&Value::Null), value) {
+            patch.insert(key.clone(), change);
+        }
+    }
+    // A merge patch removes a field by null.
+    for key in before.keys().filter(|key| !after.contains_key(*key)) {
+        patch.insert(key.clone(), Value::Null);
+    }
+    (!patch.is_empty()).then_some(Value::Object(patch))
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_merge_patch_has_changed_fields_and_nulls_for_removed_ones() {
+        let before = json!({"a": {"b": 1, "c": 2, "d": {"e": 1}}, "l": [1, 2], "same": 1});
+        let after = json!({"a": {"b": 1, "c": 3}, "l": [1], "same": 1, "new": {"x": 1}});
+        let patch = json!({"a": {"c": 3, "d": null}, "l": [1], "new": {"x": 1}});
+        assert_eq!(merge_patch(&before, &after), Some(patch));
+        assert_eq!(merge_patch(&after, &after), None);
+        assert_eq!(merge_patch(&json!([1]), &json!([1, 2])), Some(json!([1, 2])));
+    }
 
     #[test]
     fn what_is_not_there_reads_as_nothing() {

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 pub(crate) use crds::json::{
-    annotation, base64, field, is_terminating, items, label, list, name, object, text,
+    annotation, base64, field, is_terminating, items, label, list, merge_patch, name, object, text,
 };
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::names;
 
@@ -41,23 +41,6 @@ pub(crate) fn list_if_any<'a>(value: &'a mut Value, name: &str) -> &'a mut [Valu
         Some(Value::Array(items)) => items,
         _ => &mut [],
     }
-}
-
-/// The JSON merge patch that turns one value into another. None if they are alike.
-pub(crate) fn merge_difference(from: &Value, to: &Value) -> Option<Value> {
-    let (Value::Object(from), Value::Object(to)) = (from, to) else {
-        return (from != to).then(|| to.clone());
-    };
-    let mut patch = Map::new();
-    for (key, value) in to {
-        if let Some(change) = merge_difference(from.get(key).unwrap_or(&Value::Null), value) {
-            patch.insert(key.clone(), change);
-        }
-    }
-    for key in from.keys().filter(|key| !to.contains_key(*key)) {
-        patch.insert(key.clone(), Value::Null);
-    }
-    (!patch.is_empty()).then_some(Value::Object(patch))
 }
 
 /// Whether a value has all that is wanted. What it has beyond that, such as defaults of the API server, does not count.

@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use crate::json::{merge_difference, object};
+use crate::json::{merge_patch, object};
 
 /// Fields that the API server or its webhooks fill in. The server keeps them when the type of the Service still has them, and may refuse
 /// another value.
@@ -36,7 +36,7 @@ pub(crate) fn replacement(present: &Value, wanted: &Value) -> Value {
         }
     }
     let selector = &wanted["spec"]["selector"];
-    if let Some(change) = merge_difference(&present["spec"]["selector"], selector) {
+    if let Some(change) = merge_patch(&present["spec"]["selector"], selector) {
         fields.insert("selector".to_owned(), change);
     }
     json!({"spec": spec})

@@ -332,26 +332,6 @@ fn typed(mut object: Value, resource: &ApiResource) -> Value {
     object
 }
 
-/// What is to be merged into `before` to make it `after`; nothing when they are equal.
-#[must_use]
-pub fn difference(before: &Value, after: &Value) -> Option<Value> {
-    let (Value::Object(old), Value::Object(new)) = (before, after) else {
-        // A merge patch replaces a list as a whole.
-        return (before != after).then(|| after.clone());
-    };
-    let mut patch = serde_json::Map::new();
-    for (key, value) in new {
-        if let Some(change) = difference(old.get(key).unwrap_or(&Value::Null), value) {
-            patch.insert(key.clone(), change);
-        }
-    }
-    // A merge patch removes a field by null.
-    for key in old.keys().filter(|key| !new.contains_key(*key)) {
-        patch.insert(key.clone(), Value::Null);
-    }
-    (!patch.is_empty()).then_some(Value::Object(patch))
-}
-
 #[cfg(test)]
 mod tests {
     use k8s_openapi::api::core::v1::ConfigMap;
@@ -369,19 +349,6 @@ mod tests {
         assert!(uri.starts_with("/api/v1/namespaces/ns/configmaps?"), "{uri}");
         assert!(uri.contains("fieldSelector=metadata.name%3Da"), "{uri}");
         assert!(uri.contains("labelSelector=l%3Dv") && !uri.contains("resourceVersion"), "{uri}");
-    }
-
-    #[test]
-    fn a_difference_names_what_changed_and_what_went() {
-        let before = json!({"a": {"b": 1, "c": 2, "d": {"e": 1}}, "l": [1, 2], "same": 1});
-        let after = json!({"a": {"b": 1, "c": 3}, "l": [1], "same": 1, "new": {"x": 1}});
-        let patch = difference(&before, &after);
-        let expected = json!({"a": {"c": 3, "d": null}, "l": [1], "new": {"x": 1}});
-        assert_eq!(patch, Some(expected.clone()));
-        let mut merged = before;
-        json_patch::merge(&mut merged, &expected);
-        assert_eq!(merged, after);
-        assert_eq!(difference(&after, &after), None);
     }
 
     #[test]

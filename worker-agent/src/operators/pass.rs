@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use appwrapper::names::COMPONENT_UNREADABLE;
-use crds::meta::is_controlled_by;
+use crds::{json::merge_patch, meta::is_controlled_by};
 use jiff::Timestamp;
 use kube::Client;
 use ray::{
@@ -18,7 +18,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use runtime::{
     certs::make_authority,
     events::{EventRecord, EventType, Recorder, Regarding},
-    write::{DeletePreconditions, DeletePropagation, Write, WriteError, difference},
+    write::{DeletePreconditions, DeletePropagation, Write, WriteError},
     writer::{WriteOutcome, Writer},
 };
 use serde_json::{Value, json};
@@ -358,7 +358,7 @@ impl OperatorPass {
         let mut fields =
             json!({"metadata": {"resourceVersion": newest["metadata"]["resourceVersion"]}});
         // An equal status costs no write.
-        let Some(change) = difference(&self.parent["status"], status) else {
+        let Some(change) = merge_patch(&self.parent["status"], status) else {
             return Ok(OrderAnswer::Done(Arc::default()));
         };
         fields["status"] = change;

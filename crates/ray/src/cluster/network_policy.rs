@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{context::ClusterContext, ray_container::set_default, services::dashboard_port};
 use crate::{
-    json::{items, label, list_if_any, merge_difference, name, text, texts},
+    json::{items, label, list_if_any, merge_patch, name, text, texts},
     names,
     pass::{OrderOutcome, Pass},
     step::{ObjectTarget, RayStep},
@@ -132,7 +132,7 @@ fn apply(
 /// What turns the spec and the labels of a policy into those that are wanted.
 fn correction(present: &Value, wanted: &Value) -> Option<Value> {
     let labels = |policy: &Value| json!(texts(&policy["metadata"]["labels"]));
-    let labels = merge_difference(&labels(present), &labels(wanted));
+    let labels = merge_patch(&labels(present), &labels(wanted));
     if present["spec"] == wanted["spec"] && labels.is_none() {
         return None;
     }

@@ -10,8 +10,7 @@ use super::{
 };
 use crate::{
     json::{
-        field, is_terminating, items, label, list, merge_difference, name, named, object, text,
-        texts,
+        field, is_terminating, items, label, list, merge_patch, name, named, object, text, texts,
     },
     names,
     pass::{OrderOutcome, Pass},
@@ -99,7 +98,7 @@ fn mend_selector(context: &ClusterContext<'_>, pass: &mut Pass<'_>, present: &Va
         (&present["spec"]["selector"], &head_service(context)["spec"]["selector"]);
     let may_mend =
         context.owns(present) && !selector.is_null() && !context.children.heads.is_empty();
-    let change = merge_difference(selector, wanted).filter(|_| may_mend);
+    let change = merge_patch(selector, wanted).filter(|_| may_mend);
     let Some(change) = change else { return };
     let path = context.path(name(present));
     let patch = json!({"spec": {"selector": change}});

@@ -17,7 +17,7 @@ use super::{
     secured_cluster::SecuredCluster,
 };
 use crate::{
-    json::{covers, is_terminating, items, label, list, merge_difference, name, named, text},
+    json::{covers, is_terminating, items, label, list, merge_patch, name, named, text},
     names,
     pass::{OrderOutcome, Pass},
     step::{ObjectTarget, RayStep},
@@ -62,7 +62,7 @@ pub(crate) fn prepare<'a>(
         }
         list(&mut wanted["metadata"], "finalizers").retain(|it| *it != names::OAUTH_FINALIZER);
     }
-    let Some(mut patch) = merge_difference(cluster, &wanted) else {
+    let Some(mut patch) = merge_patch(cluster, &wanted) else {
         return Some(PreparedCluster::unchanged(cluster));
     };
     // Lists are replaced as a whole, so the write carries the version that was read.

@@ -14,7 +14,7 @@ use super::{
     state::ServiceState,
 };
 use crate::{
-    json::{is_terminating, items, label, merge_difference, name, object, texts},
+    json::{is_terminating, items, label, merge_patch, name, object, texts},
     pass::{OrderOutcome, Pass},
     step::{ObjectTarget, RayStep},
 };
@@ -119,7 +119,7 @@ fn patch_of(context: &ServiceContext<'_>, state: &ServiceState, cluster: &Value)
             wanted["spec"]["suspend"] = cluster["spec"]["suspend"].clone();
         }
     }
-    merge_difference(&changed_parts(cluster), &changed_parts(&wanted))
+    merge_patch(&changed_parts(cluster), &changed_parts(&wanted))
 }
 
 fn update<'a>(

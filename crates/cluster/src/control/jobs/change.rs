@@ -1,12 +1,12 @@
 //! Writes of a job, as the difference between two states of it, and Events about it.
 
 use ::jobs::{GenericJob, JobObject, Kind};
-use crds::names::reporters;
+use crds::{json::merge_patch, names::reporters};
 use kube::core::ApiResource;
 use runtime::{
     events::{EventRecord, EventType, Regarding},
     watch::Key,
-    write::{DeletePreconditions, DeletePropagation, Write, difference},
+    write::{DeletePreconditions, DeletePropagation, Write},
 };
 use serde_json::{Value, json};
 
@@ -59,7 +59,7 @@ pub(super) fn submit(
         None => (with_metadata(before), with_metadata(after)),
         Some(_) => (with_status(before), with_status(after)),
     };
-    let Some(mut patch) = difference(&old, &new) else {
+    let Some(mut patch) = merge_patch(&old, &new) else {
         return false;
     };
     // A merge patch by name alone would also change a new job of this name, or a newer version.

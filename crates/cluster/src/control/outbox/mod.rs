@@ -24,12 +24,13 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crds::json::merge_patch;
 use jiff::{SignedDuration, Timestamp};
 use kube::Resource;
 use runtime::{
     events::EventRecord,
     watch::Key,
-    write::{Write, WriteError, difference},
+    write::{Write, WriteError},
     writer::WriteOutcome,
 };
 use serde::Serialize;
@@ -292,5 +293,5 @@ impl Outbox {
 }
 
 fn status_difference(before: &impl Serialize, after: &impl Serialize) -> Option<Value> {
-    difference(&json!({ "status": before }), &json!({ "status": after }))
+    merge_patch(&json!({ "status": before }), &json!({ "status": after }))
 }

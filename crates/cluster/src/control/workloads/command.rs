@@ -1,6 +1,7 @@
 //! Writes of a Workload that other machines ask for.
 
 use crds::{
+    json::merge_patch,
     names::{
         ADMISSION_MANAGER, EXACTLY_ONCE, RECLAIMABLE_PODS_MANAGER, RESOURCE_IN_USE_FINALIZER,
         annotations::{ADMISSION_GATED_BY, EPOCH, EXECUTION, LAST_CLUSTER, TERM},
@@ -12,7 +13,7 @@ use jobs::construct_workload::WorkloadPriority;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use runtime::{
     watch::Key,
-    write::{DeletePreconditions, DeletePropagation, Write, WriteError, difference},
+    write::{DeletePreconditions, DeletePropagation, Write, WriteError},
 };
 use serde_json::{Value, json};
 
@@ -253,7 +254,7 @@ fn removal(before: &WorkloadStatus, after: &WorkloadStatus) -> Option<Value> {
     // An empty object would stay as a field of its own.
     after.requeue_state = after.requeue_state.filter(|one| **one != RequeueState::default());
     let (before, after) = (json!({ "status": before }), json!({ "status": after }));
-    if is_part(&before, &after) { difference(&before, &after) } else { None }
+    if is_part(&before, &after) { merge_patch(&before, &after) } else { None }
 }
 
 /// Whether `after` lacks nothing but fields and entries of `before`.
@@ -270,7 +271,7 @@ fn is_part(before: &Value, after: &Value) -> bool {
 }
 
 fn spec_difference(before: &Workload, after: &Workload) -> Option<Value> {
-    difference(&json!({ "spec": before.spec }), &json!({ "spec": after.spec }))
+    merge_patch(&json!({ "spec": before.spec }), &json!({ "spec": after.spec }))
 }
 
 fn finalizers(workload: &Workload) -> impl Iterator<Item = &String> {
