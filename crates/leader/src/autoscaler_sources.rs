@@ -37,7 +37,7 @@ impl Sources<AgentInput> {
         K: Resource<DynamicType = ()> + Decode + Send + Sync + 'static,
     {
         let name = format!("autoscalers/{name}");
-        let watch = Watch::of(&name, K::decode_text, source, stores.metrics()).optional();
+        let watch = Watch::typed(&name, K::decode_text, source, stores.metrics()).optional();
         self.feed(&stores.start(watch), move |change| AgentInput::Autoscaler(wrap(change)));
     }
 }

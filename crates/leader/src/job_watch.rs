@@ -2,7 +2,7 @@
 
 use jobs::{Gvk, JobObject, Kind, lookups::LookupKind, pods};
 use kube::core::{DynamicObject, GroupVersionKind};
-use runtime::watch::{ApiResource, Watch, WatchMetrics, WatchSource};
+use runtime::watch::{ApiResource, KindDecoder, Watch, WatchMetrics, WatchSource};
 
 /// Watches the jobs of a kind, of those that the source selects the ones that can be managed. A kind that the cluster does not
 /// serve, or forbids, holds up no other. `prefix` stands before the name of the watch.
@@ -20,7 +20,8 @@ pub(crate) fn job_watch(
         Some(selector) => source.clone().selecting(selector),
         None => source.clone(),
     };
-    Watch::of_texts(&name, (&resource, decode), &source, metrics).optional()
+    Watch::from_text(&name, KindDecoder { resource: &resource, decode }, &source, metrics)
+        .optional()
 }
 
 /// Watches the pods with a label that names their set.
@@ -33,7 +34,13 @@ pub(crate) fn members_watch(
     let decode = |text: &str| pods::kind().decode_text(text);
     let resource = ApiResource::erase::<JobObject>(pods::kind());
     let source = source.clone().selecting(label);
-    Watch::of_texts(&format!("{prefix}pods"), (&resource, decode), &source, metrics).optional()
+    Watch::from_text(
+        &format!("{prefix}pods"),
+        KindDecoder { resource: &resource, decode },
+        &source,
+        metrics,
+    )
+    .optional()
 }
 
 /// Watches objects that jobs need. A kind that the cluster does not serve, or forbids, holds up no other.
@@ -47,7 +54,7 @@ pub(crate) fn lookup_watch(
     let resource = ApiResource::from_gvk_with_plural(&gvk, &kind.plural);
     let decode = |text: &str| serde_json::from_str::<DynamicObject>(text);
     let name = format!("needed/{}.{group}", kind.plural);
-    Watch::of_texts(&name, (&resource, decode), source, metrics).optional()
+    Watch::from_text(&name, KindDecoder { resource: &resource, decode }, source, metrics).optional()
 }
 
 /// The name of the watch of a kind in logs and metrics. Those of Kubernetes itself go by their plural name.

@@ -111,7 +111,7 @@ impl Sources<ManagerInput> {
             let record = stores.source().in_namespace(namespace);
             let record = record.with_config(Config::default().fields(&name));
             let record =
-                Watch::of("incarnation", ConfigMap::decode_text, &record, stores.metrics());
+                Watch::typed("incarnation", ConfigMap::decode_text, &record, stores.metrics());
             sources.feed(&stores.start(record), ManagerInput::Incarnation);
         }
         sources
@@ -122,10 +122,10 @@ impl Sources<ManagerInput> {
         let (source, metrics) = (stores.source(), stores.metrics());
         // Optional: without the right to read them, such pods stay and all else goes on.
         let name = "failure-recovery/nodes";
-        let nodes = Watch::of(name, Observed::<NodeReachability>::decode_text, &source, metrics);
+        let nodes = Watch::typed(name, Observed::<NodeReachability>::decode_text, &source, metrics);
         let name = "failure-recovery/pods";
         let pods =
-            Watch::of(name, Observed::<WatchedTerminatingPod>::decode_text, &source, metrics);
+            Watch::typed(name, Observed::<WatchedTerminatingPod>::decode_text, &source, metrics);
         let (nodes, pods) = (nodes.optional(), pods.optional());
         self.feed(&stores.start(nodes), ManagerInput::NodeReachability);
         self.feed(&stores.start(pods), ManagerInput::TerminatingPod);
@@ -155,7 +155,7 @@ impl Sources<AgentInput> {
         sources.readable::<LimitRange>(stores, AgentInput::LimitRange);
         sources.readable::<RuntimeClass>(stores, AgentInput::RuntimeClass);
         let ours = stores.source().with_config(Config::default().labels(origin_label));
-        let clones = Watch::of("workloads", Workload::decode_text, &ours, stores.metrics());
+        let clones = Watch::typed("workloads", Workload::decode_text, &ours, stores.metrics());
         let clones = stores.start(clones);
         sources.feed(&clones, AgentInput::Workload);
         sources.of_slices(stores, clones, AgentInput::ElasticPod);
@@ -167,12 +167,12 @@ impl Sources<AgentInput> {
         sources.all::<ClusterCapacity>(stores, AgentInput::Capacity);
         let grants = Config::default().labels(&format!("{GRANTS}=true"));
         let leases = stores.source().in_namespace(namespace).with_config(grants);
-        let leases = Watch::of("leases", Lease::decode_text, &leases, stores.metrics());
+        let leases = Watch::typed("leases", Lease::decode_text, &leases, stores.metrics());
         sources.feed(&stores.start(leases), AgentInput::Lease);
         // Optional: without the right to read Events, refused pods wait for the PodsReady timeout.
         let refused = stores.source().with_config(Config::default().fields(REFUSED_PODS_FIELDS));
         let refused =
-            Watch::of("events", Decode::decode_text, &refused, stores.metrics()).optional();
+            Watch::typed("events", Decode::decode_text, &refused, stores.metrics()).optional();
         sources.feed(&stores.start(refused), AgentInput::RefusedPods);
         sources.autoscalers(stores);
         sources
@@ -219,7 +219,7 @@ impl<I: InputSource> Sources<I> {
         // Every pod that a Workload started has this label.
         let started = stores.source().with_config(Config::default().labels(POD_SET));
         let watch =
-            Watch::of("slices/pods", Decode::decode_text, &started, stores.metrics()).optional();
+            Watch::typed("slices/pods", Decode::decode_text, &started, stores.metrics()).optional();
         self.after_first((workloads, is_slice), stores, watch, wrap);
     }
 
@@ -240,7 +240,8 @@ impl<I: InputSource> Sources<I> {
         }
         let topologies = stores.of::<Topology>(Topology::decode_text);
         // Optional: without the right to read them, topologies have no nodes and all else goes on.
-        let watch = Watch::of(name, K::decode_text, &stores.source(), stores.metrics()).optional();
+        let watch =
+            Watch::typed(name, K::decode_text, &stores.source(), stores.metrics()).optional();
         self.after_first((topologies, |_| true), stores, watch, wrap);
     }
 
@@ -296,7 +297,7 @@ impl<I: InputSource> Sources<I> {
         K: Resource<DynamicType = ()> + Decode + Send + Sync + 'static,
     {
         let name = K::plural(&());
-        let watch = Watch::of(&name, K::decode_text, &stores.source(), stores.metrics());
+        let watch = Watch::typed(&name, K::decode_text, &stores.source(), stores.metrics());
         self.feed(&stores.start(watch.optional()), wrap);
     }
 
@@ -322,14 +323,14 @@ impl<I: InputSource> Sources<I> {
 
 fn provisioning_requests(stores: &Stores) -> Watch<ProvisioningRequest> {
     let (source, decode) = (stores.source(), ProvisioningRequest::decode_text);
-    Watch::of("provisioningrequests", decode, &source, stores.metrics())
+    Watch::typed("provisioningrequests", decode, &source, stores.metrics())
 }
 
 /// Other templates are none of ours, and there may be many.
 fn managed_templates(stores: &Stores) -> Watch<EntryTemplate> {
     let managed = Config::default().labels(&format!("{MANAGED}=true"));
     let source = stores.source().with_config(managed);
-    Watch::of("podtemplates", EntryTemplate::decode_text, &source, stores.metrics())
+    Watch::typed("podtemplates", EntryTemplate::decode_text, &source, stores.metrics())
 }
 
 /// Whether a check makes ProvisioningRequests.

@@ -87,7 +87,7 @@ impl WorkerSources<'_> {
         let all = WatchSource::all(self.client.clone());
         let ours = all.clone().with_config(timed(Config::default().labels(origin_label)));
         let name = |kind: &str| format!("{}/{kind}", self.cluster);
-        let clones = Watch::of(&name("workloads"), Workload::decode_text, &ours, self.metrics);
+        let clones = Watch::typed(&name("workloads"), Workload::decode_text, &ours, self.metrics);
         let jobs: Vec<_> = self
             .kinds
             .into_iter()
@@ -98,11 +98,12 @@ impl WorkerSources<'_> {
         let all = all.with_config(timed(Config::default()));
         // A report belongs to the cluster and has no origin.
         let name = name("clustercapacities");
-        let reports = Watch::of(&name, ClusterCapacity::decode_text, &all, self.metrics);
+        let reports = Watch::typed(&name, ClusterCapacity::decode_text, &all, self.metrics);
         // Optional: a worker on which the manager may not read them takes no work under ExactlyOnce.
         let label = format!("{GRANTS}=true");
         let leases = leases.with_config(timed(Config::default().labels(&label)));
-        let leases = Watch::of(&lease_name, Lease::decode_text, &leases, self.metrics).optional();
+        let leases =
+            Watch::typed(&lease_name, Lease::decode_text, &leases, self.metrics).optional();
         self.forward(clones.check_every(gc_interval), WorkerInput::Workload);
         for (kind, watch) in jobs {
             let wrap = move |change| WorkerInput::Job(kind.clone(), change);
@@ -120,9 +121,9 @@ impl WorkerSources<'_> {
     fn start_queues(&mut self, source: &WatchSource) {
         let name = |kind: &str| format!("{}/{kind}", self.cluster);
         let (cluster_queues, local_queues) = (name("clusterqueues"), name("localqueues"));
-        let watch = Watch::of(&cluster_queues, ClusterQueue::decode_text, source, self.metrics);
+        let watch = Watch::typed(&cluster_queues, ClusterQueue::decode_text, source, self.metrics);
         self.forward(watch.optional(), WorkerInput::ClusterQueue);
-        let watch = Watch::of(&local_queues, LocalQueue::decode_text, source, self.metrics);
+        let watch = Watch::typed(&local_queues, LocalQueue::decode_text, source, self.metrics);
         self.forward(watch.optional(), WorkerInput::LocalQueue);
     }
 

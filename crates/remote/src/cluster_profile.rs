@@ -53,7 +53,7 @@ impl ClusterProfiles {
         let source = stores.source().in_namespace(namespace);
         let metrics = stores.metrics();
         let watch =
-            Watch::of("cluster-profiles", |text| serde_json::from_str(text), &source, metrics);
+            Watch::typed("cluster-profiles", |text| serde_json::from_str(text), &source, metrics);
         let watch = watch.optional();
         let store = stores.start(watch);
         Self { store, providers: providers.into(), running: permits(providers) }

@@ -51,8 +51,12 @@ pub struct KubeconfigSecret {
 #[must_use]
 pub fn kubeconfig_secrets(stores: &mut Stores, namespace: &str) -> Store<KubeconfigSecret> {
     let source = stores.source().in_namespace(namespace);
-    let watch =
-        Watch::of("worker-secrets", |text| serde_json::from_str(text), &source, stores.metrics());
+    let watch = Watch::typed(
+        "worker-secrets",
+        |text| serde_json::from_str(text),
+        &source,
+        stores.metrics(),
+    );
     stores.start(watch)
 }
 

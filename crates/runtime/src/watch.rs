@@ -47,4 +47,4 @@ pub use source::WatchSource;
 pub use store::{Store, Subscription};
 pub use stores::Stores;
 pub use task::WatchEnd;
-pub use typed::{DecodeFn, Watch};
+pub use typed::{DecodeFn, KindDecoder, Watch};

@@ -84,7 +84,7 @@ impl WatchedObjects {
         metrics.register(&mut registry);
         let source = WatchSource::all(client).in_namespace(space.namespace());
         let source = source.with_config(Config::default().labels("light=yes"));
-        let watch = Watch::of("lights", |text| serde_json::from_str(text), &source, &metrics);
+        let watch = Watch::typed("lights", |text| serde_json::from_str(text), &source, &metrics);
         let (sender, changes) = mpsc::channel(4);
         let stop = Stop::new();
         tokio::spawn(watch.run(sender, stop.clone()));

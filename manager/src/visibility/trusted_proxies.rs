@@ -69,7 +69,8 @@ impl TrustedProxies {
         let name = format!("metadata.name={NAME}");
         let source = stores.source().in_namespace(NAMESPACE);
         let source = source.with_config(Config::default().fields(&name));
-        let watch = Watch::of("authentication", ConfigMap::decode_text, &source, stores.metrics());
+        let watch =
+            Watch::typed("authentication", ConfigMap::decode_text, &source, stores.metrics());
         // Optional: without the right to read it, requests with a token are still served.
         let mut changes = stores.start(watch.optional()).subscribe();
         let this = self.clone();

@@ -2,7 +2,7 @@
 
 use runtime::{
     Stop,
-    watch::{ApiResource, Config, Watch, WatchChange, WatchSource},
+    watch::{ApiResource, Config, KindDecoder, Watch, WatchChange, WatchSource},
 };
 use serde_json::{Value, json};
 use tokio::{sync::mpsc, task::JoinSet};
@@ -43,7 +43,7 @@ impl Operators {
             let kind = resource.kind.clone();
             let decode = decoder(resource.clone());
             let metrics = &self.metrics.watches;
-            let watch = Watch::dynamic(&name, (&resource, decode), &source, metrics).optional();
+            let watch = Watch::from_json(&name, KindDecoder { resource: &resource, decode }, &source, metrics).optional();
             let (changes, run) = (changes.clone(), watch.run(sender, stop.clone()));
             tasks.spawn(async move {
                 run.await;
@@ -79,7 +79,7 @@ impl Operators {
             let decode = decoder(resource.clone());
             let metrics = &self.metrics.watches;
             let name = format!("operated/{}", operator.lease);
-            let watch = Watch::dynamic(&name, (&resource, decode), &source, metrics);
+            let watch = Watch::from_json(&name, KindDecoder { resource: &resource, decode }, &source, metrics);
             let run = watch.optional().run(sender.clone(), stop.clone());
             tasks.spawn(async move {
                 run.await;

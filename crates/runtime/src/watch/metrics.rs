@@ -6,7 +6,7 @@ use prometheus_client::{
     registry::Registry,
 };
 
-/// The watch, as named by [`Watch::of`](super::Watch::of).
+/// The watch, as named by [`Watch::typed`](super::Watch::typed).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct WatchLabels {
     watch: String,

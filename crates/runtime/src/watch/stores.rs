@@ -35,7 +35,7 @@ impl Stores {
         if let Some(shared) = self.by_kind.get(&TypeId::of::<K>()) {
             return Store::of(Arc::clone(shared));
         }
-        let watch = Watch::<K>::of(&K::plural(&()), decode, &self.source(), &self.metrics);
+        let watch = Watch::<K>::typed(&K::plural(&()), decode, &self.source(), &self.metrics);
         let store = self.start(watch);
         self.by_kind.insert(TypeId::of::<K>(), Arc::clone(&store.shared));
         store

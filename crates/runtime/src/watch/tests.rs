@@ -15,7 +15,7 @@ use prometheus_client::{encoding::text, registry::Registry};
 use serde_json::{Value, json};
 use tokio::{sync::mpsc, time};
 
-use super::{Change, Key, Stores, Watch, WatchEnd, WatchMetrics, WatchSource};
+use super::{Change, Key, KindDecoder, Stores, Watch, WatchEnd, WatchMetrics, WatchSource};
 use crate::Stop;
 
 /// A timeout on the paused clock: an event that never comes fails the test at once.
@@ -121,7 +121,7 @@ fn watch_of(server: &Server, metrics: &WatchMetrics) -> Watch<ConfigMap> {
     let service = server.clone();
     let service = tower::service_fn(move |request| service.clone().answer(request));
     let source = WatchSource::all(Client::new(service, "here"));
-    Watch::of("maps", |text| serde_json::from_str(text), &source, metrics)
+    Watch::typed("maps", |text| serde_json::from_str(text), &source, metrics)
         .check_every(Some(Duration::from_secs(60)))
 }
 
@@ -212,7 +212,7 @@ async fn the_log_names_the_causes_of_a_failure() {
     let source = WatchSource::all(Client::new(unreachable, "here"));
     let metrics = WatchMetrics::default();
     let watch: Watch<ConfigMap> =
-        Watch::of("maps", |text| serde_json::from_str(text), &source, &metrics);
+        Watch::typed("maps", |text| serde_json::from_str(text), &source, &metrics);
     let (sender, _receiver) = mpsc::channel(1);
     let ended = time::timeout(Duration::from_millis(1), watch.run(sender, Stop::new())).await;
     assert!(ended.is_err(), "the watch tries again");
@@ -459,7 +459,7 @@ async fn a_kind_that_is_known_at_run_time_is_decoded_by_a_function() {
     };
     let metrics = WatchMetrics::default();
     let watch: Watch<Option<String>> =
-        Watch::dynamic("maps", (&resource, decode), &source, &metrics);
+        Watch::from_json("maps", KindDecoder { resource: &resource, decode }, &source, &metrics);
     let (sender, mut changes) = mpsc::channel(1);
     let task = tokio::spawn(watch.run(sender, Stop::new()));
     let named = |name: &str| Arc::new(Some(name.to_owned()));
