@@ -15,8 +15,8 @@ use prometheus_client::registry::Registry;
 use runtime::{
     Shutdown, Stop,
     cert_secret::CertSecret,
-    client, health,
-    health::HealthChecks,
+    client,
+    health::{self, HealthChecks, HealthEndpoint},
     metrics, profiles,
     server::Server,
     tls::{self, CertificateSlot},
@@ -134,8 +134,8 @@ async fn serve_probes(
         // process in vain.
         let alive = HealthChecks::default().with("ping", || true);
         let router = health::router(
-            (&health.liveness_endpoint_name, alive),
-            (&health.readiness_endpoint_name, ready),
+            HealthEndpoint::new(&health.liveness_endpoint_name, alive),
+            HealthEndpoint::new(&health.readiness_endpoint_name, ready),
         );
         let listener = listen::bind("health probes", &host, port).await?;
         tasks.spawn(Server::plain(router).run(listener, stop.clone()));

@@ -16,7 +16,7 @@ use prometheus_client::registry::Registry;
 use runtime::{
     Stop, client,
     events::Reporter,
-    health::{self, HealthChecks},
+    health::{self, HealthChecks, HealthEndpoint},
     lease::{LeaseName, LeaseTiming, identity},
     metrics,
     server::Server,
@@ -120,8 +120,8 @@ async fn serve(
     tasks: &mut JoinSet<()>,
 ) -> anyhow::Result<()> {
     // The agent has no webhooks, so readiness has nothing to wait for.
-    let check = || HealthChecks::default().with("ping", || true);
-    let router = health::router(("healthz", check()), ("readyz", check()));
+    let endpoint = |name| HealthEndpoint::new(name, HealthChecks::default().with("ping", || true));
+    let router = health::router(endpoint("healthz"), endpoint("readyz"));
     let listener = bind("health probes", args.health_probe_bind_address).await?;
     tasks.spawn(Server::plain(router).run(listener, stop.clone()));
     if let Some(address) = args.metrics_bind_address {

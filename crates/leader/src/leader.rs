@@ -14,7 +14,7 @@ use runtime::{
     credential_expiry::CredentialMetrics,
     events::{EventMetrics, Reporter, recorder},
     lease::{Elector, Leadership, LeaseName, LeaseTiming, LeaseTimingError},
-    requests::RequestMetrics,
+    request_metrics::RequestMetrics,
     watch::WatchMetrics,
     writer::{WriteLimits, WriteMetrics, Writer},
 };

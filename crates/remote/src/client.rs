@@ -15,7 +15,7 @@ use crds::{
 use http::{HeaderValue, header::USER_AGENT};
 use kube::{Api, Client, Config, api::ListParams, client::ClientBuilder, config::AuthInfo};
 
-use runtime::{error_chain, requests::RequestCounter, transport};
+use runtime::{error_chain, request_metrics::RequestCounter, transport};
 
 use crate::{
     kubeconfig::Kubeconfig, response_deadline::ResponseDeadline, response_limit::ResponseLimit,
@@ -168,7 +168,7 @@ pub(super) fn describe(error: &kube::Error) -> String {
 
 #[cfg(test)]
 mod tests {
-    use runtime::requests::RequestMetrics;
+    use runtime::request_metrics::RequestMetrics;
 
     use super::*;
     use crate::kubeconfig::sample;

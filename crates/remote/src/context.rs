@@ -9,7 +9,7 @@ use leader::{Inputs, Workers};
 use runtime::{
     credential_expiry::CredentialMetrics,
     lease::Leadership,
-    requests::RequestMetrics,
+    request_metrics::RequestMetrics,
     watch::{Store, WatchMetrics},
     writer::WriteMetrics,
 };

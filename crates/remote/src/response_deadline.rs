@@ -14,7 +14,7 @@ use std::{
 use futures::{FutureExt, future::BoxFuture};
 use http::{Request, Response};
 use hyper::body::{Body, Bytes, Frame};
-use runtime::requests::{StreamedAnswer, is_watch};
+use runtime::transport::{StreamedAnswer, is_watch};
 use tokio::time::{Sleep, sleep, timeout};
 use tower::{BoxError, Layer, Service};
 

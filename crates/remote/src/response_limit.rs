@@ -11,7 +11,7 @@ use std::{
 use futures::{FutureExt, future::BoxFuture};
 use http::{Request, Response};
 use hyper::body::{Body, Bytes, Frame};
-use runtime::requests::{StreamedAnswer, is_watch};
+use runtime::transport::{StreamedAnswer, is_watch};
 use tower::{BoxError, Layer, Service};
 
 /// Maximum size of a response in bytes. A full page of large objects is much smaller.

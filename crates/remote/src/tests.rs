@@ -28,7 +28,7 @@ use runtime::{
     Stop,
     certs::{self, CertPair},
     credential_expiry::CredentialMetrics,
-    requests::RequestMetrics,
+    request_metrics::RequestMetrics,
     server::Server,
     tls::{self, CertificateSlot, ServerTls},
     watch::{Store, WatchMetrics},

@@ -14,7 +14,7 @@ use crds::{
 };
 use kube::{Api, Client, api::GetParams};
 use parking_lot::Mutex;
-use runtime::{json_object, requests::RequestMetrics};
+use runtime::{json_object, request_metrics::RequestMetrics};
 
 use crate::{
     client::{self, describe},

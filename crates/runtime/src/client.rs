@@ -8,7 +8,7 @@ use kube::{
     config::{KubeConfigOptions, Kubeconfig},
 };
 
-use crate::{requests::RequestCounter, transport};
+use crate::{request_metrics::RequestCounter, transport};
 
 /// Why no client could be created.
 #[derive(Debug, thiserror::Error)]

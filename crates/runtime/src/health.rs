@@ -64,28 +64,33 @@ impl HealthChecks {
     }
 }
 
-/// An endpoint: its name in the response, and its checks.
-struct Endpoint {
+/// An endpoint: its name, which is its path and stands in the response, and its checks.
+pub struct HealthEndpoint {
     name: String,
     checks: HealthChecks,
 }
 
-/// Serves liveness and readiness checks under these names.
-pub fn router(liveness: (&str, HealthChecks), readiness: (&str, HealthChecks)) -> Router {
-    endpoint(liveness).merge(endpoint(readiness))
+impl HealthEndpoint {
+    /// An endpoint with this name; slashes around it have no effect.
+    #[must_use]
+    pub fn new(name: &str, checks: HealthChecks) -> Self {
+        Self { name: name.trim_matches('/').to_owned(), checks }
+    }
+
+    fn router(self) -> Router {
+        let name = &self.name;
+        let (all, one) = (format!("/{name}"), format!("/{name}/{{check}}"));
+        Router::new().route(&all, get(serve)).route(&one, get(serve)).with_state(Arc::new(self))
+    }
 }
 
-fn endpoint((name, checks): (&str, HealthChecks)) -> Router {
-    let name = name.trim_matches('/').to_owned();
-    let (all, one) = (format!("/{name}"), format!("/{name}/{{check}}"));
-    Router::new()
-        .route(&all, get(serve))
-        .route(&one, get(serve))
-        .with_state(Arc::new(Endpoint { name, checks }))
+/// Serves liveness and readiness checks.
+pub fn router(liveness: HealthEndpoint, readiness: HealthEndpoint) -> Router {
+    liveness.router().merge(readiness.router())
 }
 
 async fn serve(
-    State(endpoint): State<Arc<Endpoint>>,
+    State(endpoint): State<Arc<HealthEndpoint>>,
     only: Option<Path<String>>,
     RawQuery(query): RawQuery,
 ) -> Response {
@@ -116,8 +121,11 @@ mod tests {
     #[tokio::test]
     async fn a_response_names_the_failed_checks() {
         let router = router(
-            ("healthz", HealthChecks::default().with("ping", || true)),
-            ("/ready", HealthChecks::default().with("up", || true).with("certs", || false)),
+            HealthEndpoint::new("healthz", HealthChecks::default().with("ping", || true)),
+            HealthEndpoint::new(
+                "/ready",
+                HealthChecks::default().with("up", || true).with("certs", || false),
+            ),
         );
         let table = [
             ("/healthz", 200, "ok"),

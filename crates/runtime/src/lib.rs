@@ -11,7 +11,7 @@
 //! | [`api_object`] | objects as an API server sends them |
 //! | [`write`](mod@write), [`writer`] | a write request as a value, and sending it |
 //! | [`failpoint`] | where a test ends the process around a write |
-//! | [`requests`], [`credential_expiry`] | request counters of clients, expiry of their credentials |
+//! | [`request_metrics`], [`credential_expiry`] | request counters of clients, expiry of their credentials |
 //! | [`events`] | Events of `events.k8s.io/v1` |
 //! | [`server`], [`tls`] | HTTP servers and their serving certificate |
 //! | [`client_certificate`] | certificates of a server's clients |
@@ -41,7 +41,7 @@ pub mod json_object;
 pub mod lease;
 pub mod metrics;
 pub mod profiles;
-pub mod requests;
+pub mod request_metrics;
 pub mod server;
 mod shutdown;
 pub mod tasks;

@@ -12,6 +12,8 @@
 //! An idle connection is pinged. A peer that is gone without a word is noticed after [`PING_INTERVAL`] and [`PING_TIMEOUT`] at the
 //! latest; then every request on the connection fails. A proxy that drops idle connections sees traffic.
 
+mod request_class;
+
 use std::{
     task::{Context, Poll},
     time::Duration,
@@ -34,10 +36,8 @@ use tower::{
     util::{BoxCloneSyncService, MapErr},
 };
 
-use crate::{
-    jitter,
-    requests::{StreamedAnswer, is_watch},
-};
+pub use self::request_class::{StreamedAnswer, is_watch};
+use crate::jitter;
 
 /// The time without traffic after which a connection is pinged; up to a quarter less, so that not all are pinged together.
 pub const PING_INTERVAL: Duration = Duration::from_secs(30);

@@ -29,7 +29,7 @@ pub struct WriteError {
     source: Box<dyn std::error::Error + Send + Sync>,
 }
 
-/// A create, apply, patch or delete request, or a consistent read.
+/// A request for one object: a create, an apply, a patch, a delete, or a consistent read.
 #[derive(Debug)]
 pub struct Write {
     /// What the write is for: one word of lower-case letters and dashes.
@@ -142,7 +142,7 @@ impl ResourceWrites<'_> {
     ///
     /// # Errors
     /// If the request cannot be encoded.
-    pub fn read(self, key: &Key, labels: &str) -> Result<Write, WriteError> {
+    pub fn list_one(self, key: &Key, labels: &str) -> Result<Write, WriteError> {
         let params =
             ListParams::default().fields(&format!("metadata.name={}", key.name)).labels(labels);
         self.write(key, self.requests(key).list(&params).map_err(request_error))
@@ -153,7 +153,7 @@ impl ResourceWrites<'_> {
     ///
     /// # Errors
     /// If the request cannot be encoded.
-    pub fn metadata(self, key: &Key) -> Result<Write, WriteError> {
+    pub fn get_metadata(self, key: &Key) -> Result<Write, WriteError> {
         let request = self.requests(key).get_metadata(&key.name, &GetParams::default());
         let write = self.write(key, request.map_err(request_error))?;
         Ok(Write { reads: Some(key.name.to_string()), ..write })
@@ -342,7 +342,7 @@ mod tests {
     #[test]
     fn a_read_lists_one_name_without_a_version() {
         let key = Key { namespace: Some("ns".into()), name: "a".into() };
-        let write = Write::of("settle", &resource_of::<ConfigMap>()).read(&key, "l=v");
+        let write = Write::of("settle", &resource_of::<ConfigMap>()).list_one(&key, "l=v");
         let request = write.expect("a request").request;
         assert_eq!(request.method(), http::Method::GET);
         let uri = request.uri().to_string();

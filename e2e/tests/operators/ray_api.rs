@@ -14,7 +14,7 @@ use kube::{
     api::{DynamicObject, Patch, PatchParams},
     client::Body,
 };
-use runtime::requests::StreamedAnswer;
+use runtime::transport::StreamedAnswer;
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},

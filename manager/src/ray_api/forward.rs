@@ -7,7 +7,7 @@ use http::{
 use hyper::upgrade::{self, OnUpgrade};
 use kube::{Client, client::Body as ClientBody};
 use ray_api::{RayApiRefusal, headers, is_upgraded, retry};
-use runtime::requests::StreamedAnswer;
+use runtime::transport::StreamedAnswer;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::request_body::HeldBody;

@@ -34,7 +34,7 @@ use runtime::{
     Shutdown, Stop,
     cert_secret::CertSecret,
     health::HealthChecks,
-    requests::RequestMetrics,
+    request_metrics::RequestMetrics,
     server::Server,
     tls::{self, CertificateSlot},
 };

@@ -24,7 +24,7 @@ use cluster::control::{index_settings, usage_weights};
 use kube::Client;
 use remote::WorkerClients;
 use runtime::{
-    Shutdown, health::HealthChecks, requests::RequestMetrics, server::Server, watch::Stores,
+    Shutdown, health::HealthChecks, request_metrics::RequestMetrics, server::Server, watch::Stores,
 };
 use rustls::ServerConfig;
 use tokio::task::JoinSet;

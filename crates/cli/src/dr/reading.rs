@@ -14,7 +14,7 @@ use kube::{
     api::{ApiResource, DynamicObject, ListParams},
 };
 use remote::{KubeconfigDirectory, WorkerClients};
-use runtime::requests::RequestMetrics;
+use runtime::request_metrics::RequestMetrics;
 
 use super::{
     RebuildFailure,

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use http::{Request, StatusCode};
 use http_body_util::{BodyExt, Limited};
 use kube::{Client, client::Body, core::Status};
-use runtime::{error_chain, requests::StreamedAnswer};
+use runtime::{error_chain, transport::StreamedAnswer};
 
 use super::{
     LogsFailure,

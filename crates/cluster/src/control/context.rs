@@ -61,7 +61,7 @@ impl Context {
             return false;
         }
         let intent = Intent { target, purpose: Purpose::Owner, base, waiter };
-        self.outbox.submit(intent, |purpose, key| Write::of(purpose, resource).read(key, ""))
+        self.outbox.submit(intent, |purpose, key| Write::of(purpose, resource).list_one(key, ""))
     }
 
     /// Settles the write of an answer, announces what it was for, and evaluates what waits for it.

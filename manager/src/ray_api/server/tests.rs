@@ -11,7 +11,7 @@ use http_body_util::BodyExt;
 use kube::client::Body as ClientBody;
 use parking_lot::Mutex;
 use remote::KubeconfigDirectory;
-use runtime::requests::RequestMetrics;
+use runtime::request_metrics::RequestMetrics;
 use serde_json::json;
 use tower::{BoxError, ServiceExt};
 

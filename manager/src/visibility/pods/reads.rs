@@ -6,7 +6,7 @@ use std::time::Duration;
 use http::{HeaderValue, Request, StatusCode, header::ACCEPT};
 use http_body_util::{BodyExt, Limited};
 use kube::{Client, client::Body};
-use runtime::{error_chain, requests::StreamedAnswer};
+use runtime::{error_chain, transport::StreamedAnswer};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::time::timeout;

@@ -5,7 +5,7 @@ use http::{Response as Answered, StatusCode, header::AUTHORIZATION};
 use http_body_util::BodyExt;
 use kube::Client;
 use remote::{KubeconfigDirectory, WorkerClients};
-use runtime::{Stop, requests::RequestMetrics};
+use runtime::{Stop, request_metrics::RequestMetrics};
 use serde_json::{Value, json};
 use tower::ServiceExt;
 use visibility::PendingWorkloads;

@@ -85,7 +85,7 @@ impl UnobservedOwners {
         }
         let intent = Intent { target, purpose: Purpose::Ancestor, base, waiter };
         let resource = resource(kind);
-        ctx.outbox.submit(intent, |purpose, key| Write::of(purpose, &resource).metadata(key));
+        ctx.outbox.submit(intent, |purpose, key| Write::of(purpose, &resource).get_metadata(key));
     }
 
     /// Takes the answer to a read. One that says nothing about the owner leaves it to be read again.

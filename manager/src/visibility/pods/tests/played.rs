@@ -13,7 +13,7 @@ use http_body_util::BodyExt;
 use kube::Client;
 use parking_lot::Mutex;
 use remote::{KubeconfigDirectory, WorkerClients};
-use runtime::{Stop, requests::RequestMetrics};
+use runtime::{Stop, request_metrics::RequestMetrics};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use visibility::workload_pods::{LogQuery, WorkloadCall};

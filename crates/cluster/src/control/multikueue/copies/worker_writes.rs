@@ -248,7 +248,8 @@ pub(crate) fn read_unsettled(workers: &WorkerClusters, origin: &str, ctx: &mut C
         let labels = format!("{MULTI_KUEUE_ORIGIN}={origin}");
         let purpose = Purpose::Settle;
         let intent = Intent { target, purpose, base: Stamp::default(), waiter };
-        ctx.outbox.submit(intent, |purpose, key| Write::of(purpose, &resource).read(key, &labels));
+        ctx.outbox
+            .submit(intent, |purpose, key| Write::of(purpose, &resource).list_one(key, &labels));
     }
 }
 

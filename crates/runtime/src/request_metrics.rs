@@ -16,6 +16,8 @@ use prometheus_client::{
 };
 use tower::{Layer, Service};
 
+use crate::transport::is_watch;
+
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct RequestLabels {
     cluster: String,
@@ -85,20 +87,19 @@ where
 
 impl RequestCounter {
     fn count(&self, method: &Method, uri: &Uri) {
-        let target = RequestTarget::of(uri.path());
-        let watch = uri.query().is_some_and(is_watch);
+        let target = RequestTarget::of(uri);
         let labels = RequestLabels {
             cluster: self.cluster.to_string(),
-            verb: verb(method, target.named, watch),
+            verb: verb(method, &target),
             resource: target.resource,
         };
         self.metrics.requests.get_or_create(&labels).inc();
     }
 }
 
-fn verb(method: &Method, named: bool, watch: bool) -> &'static str {
-    match (method.as_str(), named) {
-        ("GET", _) if watch => "watch",
+fn verb(method: &Method, target: &RequestTarget) -> &'static str {
+    match (method.as_str(), target.named) {
+        ("GET", _) if target.watched => "watch",
         ("GET", true) => "get",
         ("GET", false) => "list",
         ("POST", _) => "create",
@@ -110,49 +111,44 @@ fn verb(method: &Method, named: bool, watch: bool) -> &'static str {
     }
 }
 
-/// An extension of a request for an answer that lasts as long as its reader, such as a log. It has a connection to itself, and
-/// no limits of its length or its time other than those of the reader.
-#[derive(Clone, Copy, Debug)]
-pub struct StreamedAnswer;
-
-/// Whether a request with this query is a watch.
-#[must_use]
-pub fn is_watch(query: &str) -> bool {
-    query.split('&').any(|pair| matches!(pair, "watch=true" | "watch=1"))
-}
-
-/// The target of a request path.
+/// The target of a request.
 #[derive(Debug, PartialEq, Eq)]
 struct RequestTarget {
     /// For example `jobs` or `jobs/status`; for other paths the first segment.
     resource: String,
     /// The path names one object.
     named: bool,
+    /// The query asks for a watch.
+    watched: bool,
 }
 
 impl RequestTarget {
-    fn of(path: &str) -> Self {
-        let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
-        let rest = match parts.as_slice() {
-            // `namespaces/NAME` is itself an object, unless a resource in it follows.
-            ["api", _, "namespaces", _, rest @ ..] if !rest.is_empty() => rest,
-            ["apis", _, _, "namespaces", _, rest @ ..] if !rest.is_empty() => rest,
-            ["api", _, rest @ ..] | ["apis", _, _, rest @ ..] => rest,
-            other => {
-                // Paths outside the API, such as `/version`, have the verb `get` in audit logs.
-                let first = other.first().copied().unwrap_or_default();
-                return Self { resource: first.to_owned(), named: true };
-            }
-        };
-        match rest {
-            [resource] => Self { resource: (*resource).to_owned(), named: false },
-            [resource, _name] => Self { resource: (*resource).to_owned(), named: true },
-            // Segments below a subresource, such as a proxied path, never become labels.
-            [resource, _name, part, ..] => {
-                Self { resource: format!("{resource}/{part}"), named: true }
-            }
-            [] => Self { resource: "discovery".to_owned(), named: true },
+    fn of(uri: &Uri) -> Self {
+        let (resource, named) = resource_of_path(uri.path());
+        Self { resource, named, watched: uri.query().is_some_and(is_watch) }
+    }
+}
+
+/// The resource of a path, and whether the path names one object.
+fn resource_of_path(path: &str) -> (String, bool) {
+    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+    let rest = match parts.as_slice() {
+        // `namespaces/NAME` is itself an object, unless a resource in it follows.
+        ["api", _, "namespaces", _, rest @ ..] if !rest.is_empty() => rest,
+        ["apis", _, _, "namespaces", _, rest @ ..] if !rest.is_empty() => rest,
+        ["api", _, rest @ ..] | ["apis", _, _, rest @ ..] => rest,
+        other => {
+            // Paths outside the API, such as `/version`, have the verb `get` in audit logs.
+            let first = other.first().copied().unwrap_or_default();
+            return (first.to_owned(), true);
         }
+    };
+    match rest {
+        [resource] => ((*resource).to_owned(), false),
+        [resource, _name] => ((*resource).to_owned(), true),
+        // Segments below a subresource, such as a proxied path, never become labels.
+        [resource, _name, part, ..] => (format!("{resource}/{part}"), true),
+        [] => ("discovery".to_owned(), true),
     }
 }
 
@@ -183,17 +179,11 @@ mod tests {
         ];
         for (method, uri, expected) in cases {
             let uri: Uri = uri.parse().expect("a URI");
-            let target = RequestTarget::of(uri.path());
+            let target = RequestTarget::of(&uri);
             let method: Method = method.parse().expect("a method");
-            let verb = verb(&method, target.named, uri.query().is_some_and(is_watch));
+            let verb = verb(&method, &target);
             assert_eq!(format!("{verb} {}", target.resource), expected, "{uri}");
         }
-    }
-
-    #[test]
-    fn a_watch_is_recognised_by_its_query() {
-        assert!(is_watch("labelSelector=a&watch=true&timeoutSeconds=60"));
-        assert!(!is_watch("labelSelector=watch%3Dtrue&limit=500"));
     }
 
     #[test]
