@@ -1,13 +1,12 @@
 //! What follows from a kubeconfig that was not loaded. Pure.
 
-use cluster::control::Connection;
+use cluster::control::ConnectionStatus;
 use crds::names::reasons::BAD_KUBE_CONFIG;
 
 use crate::{
     cluster_profile::credential_plugin::PluginFailure,
     kubeconfig_refused::{KubeconfigRefused, not_loaded},
     load_kubeconfig::NotLoaded,
-    retry::lost,
 };
 
 /// What follows, beside another attempt.
@@ -16,7 +15,7 @@ pub(super) enum FailedLoad {
     /// Nor is the former kubeconfig in use any more: the connection ends.
     Refuse(KubeconfigRefused),
     /// The worker has no connection, as this says.
-    Report(Connection),
+    Report(ConnectionStatus),
     /// The worker has no connection, and the condition says when the next attempt is made.
     ReportAttempt(PluginFailure),
     /// A connection that works stays.
@@ -29,7 +28,9 @@ pub(super) fn failed_load(failure: NotLoaded, is_connected: bool) -> FailedLoad 
     match failure {
         NotLoaded::Refused(refused) => FailedLoad::Refuse(refused),
         NotLoaded::Later(_) | NotLoaded::Plugin(_) if is_connected => FailedLoad::Keep,
-        NotLoaded::Later(cause) => FailedLoad::Report(lost(BAD_KUBE_CONFIG, not_loaded(&cause))),
+        NotLoaded::Later(cause) => {
+            FailedLoad::Report(ConnectionStatus::lost(BAD_KUBE_CONFIG, not_loaded(&cause)))
+        }
         NotLoaded::Plugin(failure) => FailedLoad::ReportAttempt(failure),
     }
 }
@@ -53,10 +54,10 @@ mod tests {
         let plugin = || NotLoaded::Plugin(PluginFailure::NoTerminal { name: "gke".to_owned() });
         assert!(matches!(failed_load(later(), true), FailedLoad::Keep));
         assert!(matches!(failed_load(plugin(), true), FailedLoad::Keep));
-        let FailedLoad::Report(link) = failed_load(later(), false) else {
+        let FailedLoad::Report(status) = failed_load(later(), false) else {
             panic!("it is reported");
         };
-        let Connection { active, reason, message } = link;
+        let ConnectionStatus { active, reason, message } = status;
         assert_eq!((reason, message.contains("no answer")), (BAD_KUBE_CONFIG, true));
         assert!(!active);
         assert!(matches!(failed_load(plugin(), false), FailedLoad::ReportAttempt(_)));

@@ -17,7 +17,7 @@ use crate::{
     kubeconfig_file::KubeconfigDirectory,
     kubeconfig_refused::KubeconfigRefused,
     kubeconfig_secret::{Fingerprint, KEY},
-    reconcile::KubeconfigLocation,
+    reconcile::{KubeconfigLocation, KubeconfigVersion},
 };
 
 /// Why the kubeconfig is not available.
@@ -78,17 +78,17 @@ impl KubeconfigSources<'_> {
     }
 }
 
-/// Reads and validates the kubeconfig with this hash.
+/// Reads and validates this version of a kubeconfig.
 ///
 /// # Errors
 /// If it cannot be read, has another hash by now, or is refused.
 pub(super) async fn load(
     context: &WorkerContext,
-    location: &KubeconfigLocation,
-    fingerprint: Fingerprint,
+    kubeconfig: &KubeconfigVersion,
 ) -> Result<LoadedKubeconfig, NotLoaded> {
+    let KubeconfigVersion { location, fingerprint } = kubeconfig;
     if let KubeconfigLocation::Profile(name) = location {
-        return of_profile(context, name, fingerprint).await;
+        return of_profile(context, name, *fingerprint).await;
     }
     let sources = KubeconfigSources {
         home: &context.home,
@@ -98,7 +98,7 @@ pub(super) async fn load(
     };
     let text = sources.read(location).await?;
     // The supervisor sends the new hash as soon as it has observed the change.
-    if Fingerprint::of(&text) != fingerprint {
+    if Fingerprint::of(&text) != *fingerprint {
         return Err(later(&location.to_string(), "it has just changed"));
     }
     Ok(LoadedKubeconfig { kubeconfig: Kubeconfig::read(&text)?, renewed_before: None })

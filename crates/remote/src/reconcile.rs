@@ -20,15 +20,22 @@ use crate::{
 pub(super) enum TargetConnection {
     /// A connection with this kubeconfig.
     Connect {
-        /// Where the kubeconfig is.
-        location: KubeconfigLocation,
-        /// The hash of the kubeconfig.
-        fingerprint: Fingerprint,
+        /// The kubeconfig.
+        kubeconfig: KubeconfigVersion,
         /// The uid of the MultiKueueCluster. The claim of a recreated MultiKueueCluster has to be written again.
         registration: Option<Box<str>>,
     },
     /// No connection, for this reason.
     Refuse(KubeconfigRefused),
+}
+
+/// A kubeconfig as it was observed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct KubeconfigVersion {
+    /// Where it is.
+    pub(super) location: KubeconfigLocation,
+    /// Its hash.
+    pub(super) fingerprint: Fingerprint,
 }
 
 /// Where a kubeconfig is.
@@ -124,13 +131,14 @@ fn wanted_target(
         return Ok(None);
     };
     let kubeconfig = match location(&registration.source) {
-        Ok(location) => fingerprint(&location, found)?.map(|fingerprint| (location, fingerprint)),
+        Ok(location) => fingerprint(&location, found)?
+            .map(|fingerprint| KubeconfigVersion { location, fingerprint }),
         Err(refused) => Err(refused),
     };
     Ok(Some(match kubeconfig {
-        Ok((location, fingerprint)) => {
+        Ok(kubeconfig) => {
             let registration = registration.uid.clone();
-            TargetConnection::Connect { location, fingerprint, registration }
+            TargetConnection::Connect { kubeconfig, registration }
         }
         Err(refused) => TargetConnection::Refuse(refused),
     }))
@@ -182,7 +190,8 @@ mod tests {
     fn connect(text: &str) -> TargetConnection {
         let fingerprint = Fingerprint::of(text.as_bytes());
         let location = KubeconfigLocation::Secret("s".into());
-        TargetConnection::Connect { location, fingerprint, registration: None }
+        let kubeconfig = KubeconfigVersion { location, fingerprint };
+        TargetConnection::Connect { kubeconfig, registration: None }
     }
 
     fn no_secret() -> TargetConnection {
@@ -244,7 +253,8 @@ mod tests {
         };
         let (location, fingerprint) =
             (KubeconfigLocation::File("/k/east".into()), Fingerprint::of(b"a"));
-        let target = TargetConnection::Connect { location, fingerprint, registration: None };
+        let kubeconfig = KubeconfigVersion { location, fingerprint };
+        let target = TargetConnection::Connect { kubeconfig, registration: None };
         let absent = KubeconfigRefused::NoFile("/k/east".into());
         let refused = TargetConnection::Refuse(absent.clone());
         let runs = TaskState::Running(target.clone());
@@ -267,7 +277,8 @@ mod tests {
         assert_eq!(step(None), SupervisorStep::Keep);
         let fingerprint = Fingerprint::of(b"a");
         let location = KubeconfigLocation::Profile("east".into());
-        let target = TargetConnection::Connect { location, fingerprint, registration: None };
+        let kubeconfig = KubeconfigVersion { location, fingerprint };
+        let target = TargetConnection::Connect { kubeconfig, registration: None };
         assert_eq!(step(Some(Ok(fingerprint))), SupervisorStep::Update(target));
         let absent = KubeconfigRefused::NoProfile("east".into());
         let refused = SupervisorStep::Update(TargetConnection::Refuse(absent.clone()));

@@ -4,8 +4,8 @@
 
 use std::time::Duration;
 
-use cluster::control::Connection;
-use crds::names::reasons::{ACTIVE, CLIENT_CONNECTION_FAILED};
+use cluster::control::ConnectionStatus;
+use crds::names::reasons::CLIENT_CONNECTION_FAILED;
 use jiff::{SignedDuration, Timestamp};
 
 /// The number of the last attempt that doubles the pause.
@@ -36,25 +36,15 @@ impl ConnectionAttempts {
     }
 
     /// The status of a failed connection that is retried after `pause`.
-    pub(super) fn status(&self, cause: &str, pause: Duration, now: Timestamp) -> Connection {
+    pub(super) fn status(&self, cause: &str, pause: Duration, now: Timestamp) -> ConnectionStatus {
         let pause = SignedDuration::try_from(pause).unwrap_or(SignedDuration::MAX);
         // Whole seconds: upstream's message has the time in RFC 3339 without a fraction.
         let next = now.saturating_add(pause).unwrap_or(Timestamp::MAX).as_second();
         let next = Timestamp::from_second(next).unwrap_or(Timestamp::MAX);
         let n = self.failed;
         let message = format!("{cause}; connection attempts: {n}, next connection attempt: {next}");
-        lost(CLIENT_CONNECTION_FAILED, message)
+        ConnectionStatus::lost(CLIENT_CONNECTION_FAILED, message)
     }
-}
-
-/// The status of a working connection.
-pub(super) fn connected() -> Connection {
-    Connection { active: true, reason: ACTIVE, message: "Connected".to_owned() }
-}
-
-/// The status of a lost connection.
-pub(super) fn lost(reason: &'static str, message: String) -> Connection {
-    Connection { active: false, reason, message }
 }
 
 #[cfg(test)]
@@ -76,11 +66,11 @@ mod tests {
         attempts.fail();
         let pause = attempts.fail();
         let now = "2026-03-04T05:06:07.89Z".parse().expect("a time");
-        let link = attempts.status("no answer", pause, now);
-        assert!(!link.active);
-        assert_eq!(link.reason, "ClientConnectionFailed");
+        let status = attempts.status("no answer", pause, now);
+        assert!(!status.active);
+        assert_eq!(status.reason, "ClientConnectionFailed");
         assert_eq!(
-            link.message,
+            status.message,
             "no answer; connection attempts: 2, next connection attempt: 2026-03-04T05:06:17Z"
         );
     }

@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use cluster::control::{ConnectionPlans, ManagerInput, WorkerInput};
+use cluster::control::{ConnectionPlans, ConnectionStatus, ManagerInput, WorkerInput};
 use crds::names::reasons::CLIENT_CONNECTION_FAILED;
 use runtime::{
     Stop,
@@ -35,7 +35,6 @@ use crate::{
         FoundKubeconfigs, KubeconfigLocation, SupervisorStep, TargetConnection, TaskState,
         location, reconcile,
     },
-    retry::lost,
     worker::{WorkerCommand, WorkerLoop},
 };
 
@@ -179,9 +178,10 @@ impl WorkerSupervisor {
         if let Err(error) = ended {
             tracing::error!(cluster = &*name, %error, "the task of a worker failed");
             self.context.workers.set(&name, None);
-            let link = lost(CLIENT_CONNECTION_FAILED, "the connection failed".to_owned());
-            let link = ManagerInput::Worker(name.clone(), WorkerInput::Connection(link));
-            let _ = self.context.inputs.send(link).await;
+            let message = "the connection failed".to_owned();
+            let status = ConnectionStatus::lost(CLIENT_CONNECTION_FAILED, message);
+            let input = ManagerInput::Worker(name.clone(), WorkerInput::Connection(status));
+            let _ = self.context.inputs.send(input).await;
         }
         // After the loss: control looks for copies on a worker that is not connected any more.
         let _ = self.context.inputs.send(ManagerInput::Worker(name, WorkerInput::GivenUp)).await;

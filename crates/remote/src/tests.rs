@@ -19,7 +19,7 @@ use axum::{
     response::{IntoResponse, Json, Response},
 };
 use base64::{Engine, engine::general_purpose::STANDARD};
-use cluster::control::{Connection, ManagerInput, WorkerInput};
+use cluster::control::{ConnectionStatus, ManagerInput, WorkerInput};
 use http_body_util::BodyExt;
 use jobs::Kinds;
 use kube::Client;
@@ -49,7 +49,7 @@ use crate::{
     context::{ConnectionTiming, WorkerContext},
     kubeconfig_file::KubeconfigDirectory,
     kubeconfig_secret::Fingerprint,
-    reconcile::{KubeconfigLocation, TargetConnection},
+    reconcile::{KubeconfigLocation, KubeconfigVersion, TargetConnection},
     worker::{WorkerCommand, WorkerLoop},
 };
 
@@ -219,20 +219,22 @@ impl TestTask {
         self.commands.send_replace(command);
     }
 
-    async fn status(&mut self) -> Connection {
-        link(&mut self.inputs).await
+    async fn status(&mut self) -> ConnectionStatus {
+        next_status(&mut self.inputs).await
     }
 }
 
 /// The next status of the worker.
-async fn link(inputs: &mut Receiver<ManagerInput>) -> Connection {
+async fn next_status(inputs: &mut Receiver<ManagerInput>) -> ConnectionStatus {
     loop {
         match timeout(TIMEOUT, inputs.recv()).await.expect("in time") {
-            Some(ManagerInput::Worker(name, WorkerInput::Connection(link))) if &*name == "east" => {
-                return link;
+            Some(ManagerInput::Worker(name, WorkerInput::Connection(status)))
+                if &*name == "east" =>
+            {
+                return status;
             }
             Some(ManagerInput::Worker(_, WorkerInput::GivenUp)) => {}
-            other => panic!("{other:?} is not a link"),
+            other => panic!("{other:?} is not a status"),
         }
     }
 }
@@ -281,7 +283,8 @@ fn unregistered_context(
 fn target(kubeconfig: &str) -> TargetConnection {
     let fingerprint = Fingerprint::of(kubeconfig.as_bytes());
     let location = KubeconfigLocation::Secret("east".into());
-    TargetConnection::Connect { location, fingerprint, registration: None }
+    let kubeconfig = KubeconfigVersion { location, fingerprint };
+    TargetConnection::Connect { kubeconfig, registration: None }
 }
 
 fn home(secret: watch::Receiver<String>) -> Client {
@@ -313,8 +316,8 @@ async fn patched(request: http::Request<kube::client::Body>) -> Value {
     object
 }
 
-fn active() -> Connection {
-    Connection { active: true, reason: "Active", message: "Connected".to_owned() }
+fn active() -> ConnectionStatus {
+    ConnectionStatus { active: true, reason: "Active", message: "Connected".to_owned() }
 }
 
 #[tokio::test]
@@ -324,11 +327,11 @@ async fn a_stopped_worker_is_reported_lost_and_reconnects() {
     assert_eq!(task.status().await, active());
     server.stop().await;
     for attempt in 1..3 {
-        let link = task.status().await;
-        assert!(!link.active);
-        assert_eq!(link.reason, "ClientConnectionFailed");
+        let status = task.status().await;
+        assert!(!status.active);
+        assert_eq!(status.reason, "ClientConnectionFailed");
         let reported = format!("; connection attempts: {attempt}, next connection attempt: 2");
-        assert!(link.message.contains(&reported), "{}", link.message);
+        assert!(status.message.contains(&reported), "{}", status.message);
     }
     server.start().await;
     while task.status().await != active() {}
@@ -340,10 +343,10 @@ async fn a_worker_that_answers_without_its_store_is_reported_lost_and_reconnects
     let mut task = TestTask::begin(server.kubeconfig("one"));
     assert_eq!(task.status().await, active());
     server.state.storeless.send_replace(true);
-    let link = task.status().await;
-    assert_eq!((link.active, link.reason), (false, "ClientConnectionFailed"));
+    let status = task.status().await;
+    assert_eq!((status.active, status.reason), (false, "ClientConnectionFailed"));
     for part in ["no leader", "; connection attempts: 1, next connection attempt: 2"] {
-        assert!(link.message.contains(part), "{}", link.message);
+        assert!(status.message.contains(part), "{}", status.message);
     }
     server.state.storeless.send_replace(false);
     while task.status().await != active() {}
@@ -373,19 +376,19 @@ async fn an_invalid_kubeconfig_ends_the_connection_and_a_valid_one_restores_it()
     let mut task = TestTask::begin(server.kubeconfig("one"));
     assert_eq!(task.status().await, active());
     task.rotate(server.kubeconfig("one").replace("https:", "http:"));
-    let mut link = task.status().await;
+    let mut status = task.status().await;
     // A probe of the former connection may fail on a busy machine before the task sees the new kubeconfig.
-    while link.reason != "InsecureKubeConfig" {
-        link = task.status().await;
+    while status.reason != "InsecureKubeConfig" {
+        status = task.status().await;
     }
-    assert!(!link.active);
-    assert_eq!(link.message, "load client config failed: untrusted server endpoint");
+    assert!(!status.active);
+    assert_eq!(status.message, "load client config failed: untrusted server endpoint");
     task.rotate(server.kubeconfig("unknown"));
-    while !link.message.contains("who are you") {
-        link = task.status().await;
-        assert!(!link.active, "{}", link.message);
+    while !status.message.contains("who are you") {
+        status = task.status().await;
+        assert!(!status.active, "{}", status.message);
     }
-    assert_eq!(link.reason, "ClientConnectionFailed");
+    assert_eq!(status.reason, "ClientConnectionFailed");
     task.rotate(server.kubeconfig("one"));
     while task.status().await != active() {}
 }
@@ -404,17 +407,17 @@ async fn a_cluster_with_two_cluster_objects_is_used_by_one() {
     };
     let mut reported = async || loop {
         match timeout(TIMEOUT, heard.recv()).await.expect("in time") {
-            Some(ManagerInput::Worker(name, WorkerInput::Connection(link))) => {
-                return (name.to_string(), link);
+            Some(ManagerInput::Worker(name, WorkerInput::Connection(status))) => {
+                return (name.to_string(), status);
             }
             Some(ManagerInput::Worker(_, WorkerInput::GivenUp)) => {}
-            other => panic!("{other:?} is not a link"),
+            other => panic!("{other:?} is not a status"),
         }
     };
     let first = begin("first");
     assert_eq!(reported().await, ("first".to_owned(), active()));
     let _second = begin("second");
-    let refused = Connection {
+    let refused = ConnectionStatus {
         active: false,
         reason: "ClusterAlreadyRegistered",
         message: "this cluster is registered as \"first\" already".to_owned(),

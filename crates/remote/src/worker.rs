@@ -14,7 +14,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use cluster::control::{Connection, ManagerInput, WorkerInput};
+use cluster::control::{ConnectionStatus, ManagerInput, WorkerInput};
 use crds::names::reasons::CLIENT_CONNECTION_FAILED;
 use jiff::Timestamp;
 use runtime::{Stop, credential_expiry::CredentialExpiry, jitter};
@@ -25,17 +25,16 @@ use tokio::{
 
 use crate::{
     client::{self, Unreachable},
-    cluster_profile::renewal,
+    cluster_profile::renewal as renewal_times,
     cluster_uid,
     connection::{OpenConnection, PreparedConnection, WorkerEndpoint},
     context::WorkerContext,
     failed_load::{FailedLoad, failed_load},
     kubeconfig::Kubeconfig,
     kubeconfig_refused::KubeconfigRefused,
-    kubeconfig_secret::Fingerprint,
     load_kubeconfig::{LoadedKubeconfig, NotLoaded, load},
-    reconcile::{KubeconfigLocation, TargetConnection},
-    retry::{ConnectionAttempts, connected, lost},
+    reconcile::{KubeconfigLocation, KubeconfigVersion, TargetConnection},
+    retry::ConnectionAttempts,
 };
 
 /// An instruction of the supervisor.
@@ -63,8 +62,7 @@ pub(super) struct WorkerLoop {
 /// A credential that a command renews.
 #[derive(Clone)]
 struct CredentialRenewal {
-    location: KubeconfigLocation,
-    fingerprint: Fingerprint,
+    kubeconfig: KubeconfigVersion,
     /// When the command runs again; only after a failed probe if unset.
     due: Option<Timestamp>,
 }
@@ -79,8 +77,8 @@ const FORMER_CHECKED_EVERY: Duration = Duration::from_secs(30);
 enum WorkerGoal {
     /// Wait for another target.
     Idle,
-    /// Load this kubeconfig. Until that succeeds, the connection of the former endpoint is in use.
-    Load(KubeconfigLocation, Fingerprint, Option<Box<WorkerEndpoint>>),
+    /// Load this kubeconfig. The connection of the former endpoint is in use until that succeeds.
+    Load { kubeconfig: KubeconfigVersion, former: Option<Box<WorkerEndpoint>> },
     /// Probe the server periodically.
     Probe(WorkerEndpoint),
 }
@@ -90,7 +88,7 @@ impl WorkerGoal {
     fn endpoint(self) -> Option<Box<WorkerEndpoint>> {
         match self {
             Self::Idle => None,
-            Self::Load(.., former) => former,
+            Self::Load { former, .. } => former,
             Self::Probe(endpoint) => Some(Box::new(endpoint)),
         }
     }
@@ -111,7 +109,7 @@ impl WorkerLoop {
             () = self.run_commands(&mut commands) => {}
         }
         let message = "the connection was ended".to_owned();
-        self.lose(lost(CLIENT_CONNECTION_FAILED, message)).await;
+        self.lose(ConnectionStatus::lost(CLIENT_CONNECTION_FAILED, message)).await;
         self.context.credentials.set(&self.name, None);
     }
 
@@ -124,14 +122,12 @@ impl WorkerLoop {
                     self.goal = WorkerGoal::Idle;
                     self.refuse(&refused).await;
                 }
-                WorkerCommand::Connect(TargetConnection::Connect {
-                    location, fingerprint, ..
-                }) => {
+                WorkerCommand::Connect(TargetConnection::Connect { kubeconfig, .. }) => {
                     // Another configuration is tried at once, whatever the pause of the former one.
                     self.attempts.reset();
                     self.renewal = None;
                     let former = std::mem::replace(&mut self.goal, WorkerGoal::Idle).endpoint();
-                    self.goal = WorkerGoal::Load(location, fingerprint, former);
+                    self.goal = WorkerGoal::Load { kubeconfig, former };
                 }
             }
             // Without a sender the supervisor is gone.
@@ -160,11 +156,11 @@ impl WorkerLoop {
     async fn step(&mut self) -> Option<Duration> {
         match &self.goal {
             WorkerGoal::Idle => None,
-            WorkerGoal::Load(location, fingerprint, _) => {
-                let (location, fingerprint) = (location.clone(), *fingerprint);
-                let pause = self.load(&location, fingerprint).await;
+            WorkerGoal::Load { kubeconfig, .. } => {
+                let kubeconfig = kubeconfig.clone();
+                let pause = self.load(&kubeconfig).await;
                 match &self.goal {
-                    WorkerGoal::Load(.., Some(former)) => {
+                    WorkerGoal::Load { former: Some(former), .. } => {
                         let former = former.clone();
                         self.watch_former(&former, pause).await
                     }
@@ -195,21 +191,17 @@ impl WorkerLoop {
         match self.check_endpoint(former).await {
             Ok(uid) => self.connect(former, uid.as_deref()).await,
             Err(error) => {
-                let link = self.loss(&error, next);
-                self.lose(link).await;
+                let status = self.loss(&error, next);
+                self.lose(status).await;
             }
         }
         Some(next)
     }
 
-    async fn load(
-        &mut self,
-        location: &KubeconfigLocation,
-        fingerprint: Fingerprint,
-    ) -> Option<Duration> {
-        match load(&self.context, location, fingerprint).await {
+    async fn load(&mut self, kubeconfig: &KubeconfigVersion) -> Option<Duration> {
+        match load(&self.context, kubeconfig).await {
             Ok(loaded) => {
-                self.renewal = renewal((location, fingerprint), &loaded);
+                self.renewal = credential_renewal(kubeconfig, &loaded);
                 // A credential that a command renews is no concern of the administrator.
                 let expiry = loaded.kubeconfig.credential_expiry();
                 let expiry = expiry.filter(|_| self.renewal.is_none());
@@ -226,10 +218,11 @@ impl WorkerLoop {
                 let pause = self.next_attempt();
                 match failed_load(failure, self.connection.is_some()) {
                     FailedLoad::Refuse(refused) => {
-                        self.goal = WorkerGoal::Load(location.clone(), fingerprint, None);
+                        self.goal =
+                            WorkerGoal::Load { kubeconfig: kubeconfig.clone(), former: None };
                         self.refuse(&refused).await;
                     }
-                    FailedLoad::Report(link) => self.report(link).await,
+                    FailedLoad::Report(status) => self.report(status).await,
                     FailedLoad::ReportAttempt(failure) => {
                         let cause = failure.to_string();
                         self.report(self.attempts.status(&cause, pause, Timestamp::now())).await;
@@ -253,17 +246,17 @@ impl WorkerLoop {
         if renewal.due.is_none_or(|due| now < due) {
             return Ok(None);
         }
-        let place = (&renewal.location, renewal.fingerprint);
-        let renewed = match load(&self.context, place.0, place.1).await {
+        let renewed = match load(&self.context, &renewal.kubeconfig).await {
             Ok(loaded) => {
-                renewal.due = self::renewal(place, &loaded).and_then(|renewal| renewal.due);
+                renewal.due = credential_renewal(&renewal.kubeconfig, &loaded)
+                    .and_then(|renewal| renewal.due);
                 // The kubeconfig was usable before, and only its credential differs.
                 client::build(&loaded.kubeconfig, &self.context.requests.of(&self.name)).ok()
             }
             Err(NotLoaded::Refused(refused)) => return Err(refused),
             Err(failure) => {
                 tracing::warn!(cluster = &*self.name, %failure, "a credential was not renewed");
-                renewal.due = Some(renewal::repeated(now, self.context.timing.first_pause));
+                renewal.due = Some(renewal_times::repeated(now, self.context.timing.first_pause));
                 None
             }
         };
@@ -282,7 +275,8 @@ impl WorkerLoop {
             // The same kubeconfig would fail again.
             Err(error) => {
                 self.goal = WorkerGoal::Idle;
-                self.lose(lost(CLIENT_CONNECTION_FAILED, error.to_string())).await;
+                self.lose(ConnectionStatus::lost(CLIENT_CONNECTION_FAILED, error.to_string()))
+                    .await;
                 None
             }
         }
@@ -311,8 +305,8 @@ impl WorkerLoop {
                     }
                     pause
                 };
-                let link = self.loss(&error, pause);
-                self.lose(link).await;
+                let status = self.loss(&error, pause);
+                self.lose(status).await;
                 pause
             }
         };
@@ -321,9 +315,9 @@ impl WorkerLoop {
     }
 
     /// What is reported when a server is not usable, and is tried again after a pause.
-    fn loss(&self, error: &Unreachable, pause: Duration) -> Connection {
+    fn loss(&self, error: &Unreachable, pause: Duration) -> ConnectionStatus {
         match error.refusal_reason() {
-            Some(reason) => lost(reason, error.to_string()),
+            Some(reason) => ConnectionStatus::lost(reason, error.to_string()),
             None => self.attempts.status(&error.to_string(), pause, Timestamp::now()),
         }
     }
@@ -378,7 +372,7 @@ impl WorkerLoop {
             // Nothing was recorded on the former cluster, or a person has confirmed the change.
             Some(connection) if !connection.is_cluster(uid) => {
                 let message = "another cluster answers at the same address".to_owned();
-                self.lose(lost(CLIENT_CONNECTION_FAILED, message)).await;
+                self.lose(ConnectionStatus::lost(CLIENT_CONNECTION_FAILED, message)).await;
             }
             Some(connection) if connection.has_server_of(endpoint) => {
                 if endpoint.fresh {
@@ -393,27 +387,27 @@ impl WorkerLoop {
             Some(_) => {
                 // resourceVersions of another server mean something else: all watches start again.
                 let message = "the kubeconfig names another server".to_owned();
-                self.lose(lost(CLIENT_CONNECTION_FAILED, message)).await;
+                self.lose(ConnectionStatus::lost(CLIENT_CONNECTION_FAILED, message)).await;
             }
             None => {}
         }
         let prepared = PreparedConnection::new(&self.name, &self.context, endpoint);
-        self.report(connected()).await;
+        self.report(ConnectionStatus::connected()).await;
         self.connection = Some(prepared.begin(&self.name, uid, &self.context));
     }
 
     async fn refuse(&mut self, refused: &KubeconfigRefused) {
-        self.lose(lost(refused.reason(), refused.message())).await;
+        self.lose(ConnectionStatus::lost(refused.reason(), refused.message())).await;
     }
 
     /// Closes the connection, then reports the loss.
-    async fn lose(&mut self, link: Connection) {
+    async fn lose(&mut self, status: ConnectionStatus) {
         // The writer is removed before the loss is reported, so that no write follows the report.
         self.context.workers.set(&self.name, None);
         if let Some(connection) = self.connection.take() {
             connection.end().await;
         }
-        self.report(link).await;
+        self.report(status).await;
     }
 
     /// Reports the expiry of the credential, if it is another one.
@@ -427,23 +421,20 @@ impl WorkerLoop {
     }
 
     /// Reports the status. Without a receiver the process is stopping.
-    async fn report(&self, link: Connection) {
-        let input = ManagerInput::Worker(self.name.clone(), WorkerInput::Connection(link));
+    async fn report(&self, status: ConnectionStatus) {
+        let input = ManagerInput::Worker(self.name.clone(), WorkerInput::Connection(status));
         let _ = self.context.inputs.send(input).await;
     }
 }
 
 /// When the credential of a kubeconfig is replaced; `None` if no command gave it.
-fn renewal(
-    (location, fingerprint): (&KubeconfigLocation, Fingerprint),
+fn credential_renewal(
+    kubeconfig: &KubeconfigVersion,
     loaded: &LoadedKubeconfig,
 ) -> Option<CredentialRenewal> {
-    let due = renewal::renewal_time(Timestamp::now(), loaded.renewed_before);
-    matches!(location, KubeconfigLocation::Profile(_)).then(|| CredentialRenewal {
-        location: location.clone(),
-        fingerprint,
-        due,
-    })
+    let due = renewal_times::renewal_time(Timestamp::now(), loaded.renewed_before);
+    matches!(kubeconfig.location, KubeconfigLocation::Profile(_))
+        .then(|| CredentialRenewal { kubeconfig: kubeconfig.clone(), due })
 }
 
 /// Sleeps; forever without a pause.

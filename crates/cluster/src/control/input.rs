@@ -2,6 +2,7 @@
 //! ticket.
 
 use crds::{
+    names::reasons::ACTIVE,
     v1alpha1::{ClusterCapacity, DispatchPolicy},
     v1beta2::{
         AdmissionCheck, ClusterQueue, Cohort, LocalQueue, MultiKueueCluster, MultiKueueConfig,
@@ -94,7 +95,7 @@ pub enum ManagerInput {
 #[derive(Debug)]
 pub enum WorkerInput {
     /// The state of the connection.
-    Connection(Connection),
+    Connection(ConnectionStatus),
     /// Clones of Workloads.
     Workload(Change<Workload>),
     /// Their jobs, of one kind.
@@ -120,9 +121,9 @@ pub enum WorkerInput {
     GivenUp,
 }
 
-/// The state of the connection to a worker, as its condition `Active` shows it.
+/// The status of the connection to a worker, as its condition `Active` shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Connection {
+pub struct ConnectionStatus {
     /// Whether the worker answers.
     pub active: bool,
     /// Reason of the condition.
@@ -131,7 +132,19 @@ pub struct Connection {
     pub message: String,
 }
 
-impl Connection {
+impl ConnectionStatus {
+    /// The status of a working connection.
+    #[must_use]
+    pub fn connected() -> Self {
+        Self { active: true, reason: ACTIVE, message: "Connected".to_owned() }
+    }
+
+    /// The status of a lost connection.
+    #[must_use]
+    pub fn lost(reason: &'static str, message: String) -> Self {
+        Self { active: false, reason, message }
+    }
+
     /// Whether it differs from another one by its message at most.
     pub(crate) fn has_state_of(&self, other: &Self) -> bool {
         (self.active, self.reason) == (other.active, other.reason)

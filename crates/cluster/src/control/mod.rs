@@ -113,7 +113,7 @@ pub use self::{
     elastic_pods::WatchedElasticPod,
     failure_recovery::{NodeReachability, WatchedTerminatingPod},
     fleet::{ClaimAnswer, ClaimResult, ConnectionPlan, ConnectionPlans, WorkerRegistration},
-    input::{AgentInput, Connection, ManagerInput, QueueInput, WorkerInput},
+    input::{AgentInput, ConnectionStatus, ManagerInput, QueueInput, WorkerInput},
     job_key::JobKey,
     manager::ManagerControl,
     manager_settings::{ManagerSettings, QUEUE_STATUS_PERIOD},

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc::channel, watch};
 
 use super::{
-    SEEN, TestServer, active, link,
+    SEEN, TestServer, active, next_status,
     supervision::{EAST, Home, client, put, supervised},
 };
 use crate::{
@@ -68,10 +68,10 @@ async fn a_profile_and_the_command_of_its_provider_make_the_connection() {
     let source = json!({ "clusterProfileRef": { "name": "east-profile" } });
     put(&home, EAST, Some(json!({ "spec": { "clusterSource": source } })));
     let refused = async |heard: &mut _, reason: &str, message: &str| {
-        let mut said = link(heard).await;
+        let mut said = next_status(heard).await;
         // A probe of a former connection may fail on a busy machine.
         while said.reason != reason {
-            said = link(heard).await;
+            said = next_status(heard).await;
         }
         assert!(!said.active);
         assert_eq!(said.message, format!("load client config failed: {message}"));
@@ -86,7 +86,7 @@ async fn a_profile_and_the_command_of_its_provider_make_the_connection() {
     let message = "no matching cluster accessor found for cluster profile \"east-profile\"";
     refused(&mut heard, "BadClusterProfile", message).await;
     put(&home, PROFILE, Some(profile("files", &cluster(&server))));
-    while link(&mut heard).await != active() {}
+    while next_status(&mut heard).await != active() {}
     server.wait_for_use("one").await;
 
     // A revoked credential is replaced as soon as a probe is refused.
@@ -95,7 +95,7 @@ async fn a_profile_and_the_command_of_its_provider_make_the_connection() {
         tokens.remove("one");
     });
     server.wait_for_use("two").await;
-    while link(&mut heard).await != active() {}
+    while next_status(&mut heard).await != active() {}
 
     let mut unsafe_one = cluster(&server);
     unsafe_one["insecure-skip-tls-verify"] = json!(true);
@@ -103,14 +103,14 @@ async fn a_profile_and_the_command_of_its_provider_make_the_connection() {
     let message = "insecure TLS verification is not allowed for cluster profile";
     refused(&mut heard, "BadRestConfig", message).await;
     put(&home, PROFILE, Some(profile("files", &cluster(&server))));
-    while link(&mut heard).await != active() {}
+    while next_status(&mut heard).await != active() {}
 
     // A command that fails is repeated, and said with the attempts.
     std::fs::remove_file(&token).expect("the file");
     server.state.tokens.send_modify(|tokens| {
         tokens.remove("two");
     });
-    let said = link(&mut heard).await;
+    let said = next_status(&mut heard).await;
     assert_eq!((said.active, said.reason), (false, "ClientConnectionFailed"));
     run.abort();
 }

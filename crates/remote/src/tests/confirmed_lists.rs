@@ -41,8 +41,8 @@ async fn another_cluster_without_recorded_work_is_another_connection() {
     let mut task = TestTask::begin(server.kubeconfig("one"));
     assert_eq!(task.status().await, active());
     server.state.other_uid.send_replace(Some("elsewhere"));
-    let link = task.status().await;
-    assert_eq!((link.active, link.reason), (false, "ClientConnectionFailed"));
-    assert_eq!(link.message, "another cluster answers at the same address");
+    let status = task.status().await;
+    assert_eq!((status.active, status.reason), (false, "ClientConnectionFailed"));
+    assert_eq!(status.message, "another cluster answers at the same address");
     assert_eq!(task.status().await, active());
 }

@@ -36,8 +36,8 @@ impl Control for SeenControl {
 
     fn observe(&mut self, input: ManagerInput, now: Timestamp) {
         let copy = match &input {
-            ManagerInput::Worker(name, WorkerInput::Connection(link)) => {
-                Some((name, WorkerInput::Connection(link.clone())))
+            ManagerInput::Worker(name, WorkerInput::Connection(status)) => {
+                Some((name, WorkerInput::Connection(status.clone())))
             }
             ManagerInput::Worker(name, WorkerInput::GivenUp) => Some((name, WorkerInput::GivenUp)),
             _ => None,

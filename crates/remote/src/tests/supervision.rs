@@ -17,7 +17,9 @@ use tokio::sync::{
     watch,
 };
 
-use super::{SEEN, TestServer, active, hub::nothing_there, link, patched, unregistered_context};
+use super::{
+    SEEN, TestServer, active, hub::nothing_there, next_status, patched, unregistered_context,
+};
 use crate::{
     context::WorkerContext, kubeconfig_file::KubeconfigDirectory,
     kubeconfig_secret::kubeconfig_secrets, supervisor::WorkerSupervisor,
@@ -137,23 +139,23 @@ async fn a_worker_is_connected_until_some_time_after_the_deletion_of_its_cluster
     });
 
     register(&home);
-    let link_status = link(&mut heard).await;
-    assert_eq!((link_status.active, link_status.reason), (false, "BadKubeConfig"));
-    assert_eq!(link_status.message, "load client config failed: Secret \"east-config\" not found");
+    let status = next_status(&mut heard).await;
+    assert_eq!((status.active, status.reason), (false, "BadKubeConfig"));
+    assert_eq!(status.message, "load client config failed: Secret \"east-config\" not found");
 
     let data = json!({ "kubeconfig": STANDARD.encode(server.kubeconfig("one")) });
     put(&home, KUBECONFIG, Some(json!({ "data": data })));
-    while link(&mut heard).await != active() {}
+    while next_status(&mut heard).await != active() {}
 
     put(&home, EAST, None);
-    let link_status = link(&mut heard).await;
-    assert_eq!((link_status.active, &*link_status.message), (false, "the connection was ended"));
+    let status = next_status(&mut heard).await;
+    assert_eq!((status.active, &*status.message), (false, "the connection was ended"));
 
     register(&home);
-    assert_eq!(link(&mut heard).await, active());
+    assert_eq!(next_status(&mut heard).await, active());
 
     term.cancel();
-    assert!(!link(&mut heard).await.active);
+    assert!(!next_status(&mut heard).await.active);
     run.await.expect("the supervisor");
 }
 
@@ -173,22 +175,22 @@ async fn a_kubeconfig_in_a_file_is_followed() {
     let location = file.display().to_string();
     let source = json!({ "kubeConfig": { "locationType": "Path", "location": location } });
     put(&home, EAST, Some(json!({ "spec": { "clusterSource": source } })));
-    let link_status = link(&mut heard).await;
-    assert_eq!((link_status.active, link_status.reason), (false, "BadKubeConfig"));
+    let status = next_status(&mut heard).await;
+    assert_eq!((status.active, status.reason), (false, "BadKubeConfig"));
     assert_eq!(
-        link_status.message,
+        status.message,
         format!("load client config failed: open {location}: no such file or directory")
     );
 
     std::fs::write(&file, server.kubeconfig("one")).expect("a file");
-    while link(&mut heard).await != active() {}
+    while next_status(&mut heard).await != active() {}
     // Other credentials for the same server end no connection.
     std::fs::write(&file, server.kubeconfig("two")).expect("a file");
     server.wait_for_use("two").await;
 
     std::fs::remove_file(&file).expect("the file");
-    let link_status = link(&mut heard).await;
-    assert_eq!((link_status.active, link_status.reason), (false, "BadKubeConfig"));
+    let status = next_status(&mut heard).await;
+    assert_eq!((status.active, status.reason), (false, "BadKubeConfig"));
     run.abort();
 }
 
@@ -209,16 +211,16 @@ async fn a_clean_worker_is_disconnected_at_once() {
     let data = json!({ "kubeconfig": STANDARD.encode(server.kubeconfig("one")) });
     put(&home, KUBECONFIG, Some(json!({ "data": data })));
     register(&home);
-    while link(&mut heard).await != active() {}
+    while next_status(&mut heard).await != active() {}
     clean().await;
     put(&home, EAST, None);
-    assert!(!link(&mut heard).await.active, "nothing is left to be done there");
+    assert!(!next_status(&mut heard).await.active, "nothing is left to be done there");
 
     register(&home);
-    while link(&mut heard).await != active() {}
+    while next_status(&mut heard).await != active() {}
     put(&home, EAST, None);
     clean().await;
-    assert!(!link(&mut heard).await.active, "nothing is left there any more");
+    assert!(!next_status(&mut heard).await.active, "nothing is left there any more");
     let last = heard.recv().await.expect("an input");
     assert!(matches!(last, ManagerInput::Worker(_, WorkerInput::GivenUp)), "{last:?}");
     run.abort();

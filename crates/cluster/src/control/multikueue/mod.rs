@@ -67,7 +67,7 @@ pub(crate) use self::{
 use super::{
     context::Context,
     fleet::{ActiveCondition, FleetRegistry},
-    input::Connection,
+    input::ConnectionStatus,
     jobs::Jobs,
     outbox::Ticket,
     quota_automation::WorkerPresence,
@@ -126,7 +126,7 @@ impl MultiKueueDispatch {
     pub(crate) fn connection_changed(
         &mut self,
         name: &str,
-        connection: Connection,
+        connection: ConnectionStatus,
         inputs: &mut WorkerInputs<'_>,
         ctx: &mut Context,
     ) -> bool {

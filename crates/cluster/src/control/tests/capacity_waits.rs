@@ -100,7 +100,7 @@ fn another_multikueueconfig_is_asked_at_once() {
     });
     let mut report = capacity();
     report["status"]["nodeClasses"][0]["count"] = json!(3);
-    let link = Connection { active: true, reason: "Active", message: String::new() };
+    let link = ConnectionStatus { active: true, reason: "Active", message: String::new() };
     let west_is = |input| ManagerInput::Worker("west".into(), input);
     for input in [
         ManagerInput::MultiKueueCluster(Change::Apply(shared(west))),

@@ -178,7 +178,8 @@ fn an_agent_with_queues_preempts_once_the_gate_of_the_manager_is_open() {
 
 /// The worker is not reached any more.
 fn cut(control: &mut ManagerControl, name: &str) {
-    let link = Connection { active: false, reason: "ClientConnectionFailed", message: "x".into() };
+    let link =
+        ConnectionStatus { active: false, reason: "ClientConnectionFailed", message: "x".into() };
     worker(control, name, WorkerInput::Connection(link));
 }
 

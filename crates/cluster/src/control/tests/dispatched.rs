@@ -98,7 +98,7 @@ pub(super) fn east(input: WorkerInput) -> ManagerInput {
 
 pub(super) fn linked(active: bool) -> ManagerInput {
     let reason = if active { "Active" } else { "ClientConnectionFailed" };
-    east(WorkerInput::Connection(Connection { active, reason, message: String::new() }))
+    east(WorkerInput::Connection(ConnectionStatus { active, reason, message: String::new() }))
 }
 
 /// The worker is connected, and lists these.

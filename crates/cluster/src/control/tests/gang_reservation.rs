@@ -56,7 +56,7 @@ pub(super) fn manager(policy: &Value) -> ManagerControl {
         )
     };
     lists().into_iter().filter(kept).for_each(|list| control.observe(list, NOW));
-    let link = Connection { active: true, reason: "Active", message: String::new() };
+    let link = ConnectionStatus { active: true, reason: "Active", message: String::new() };
     let own = [
         ManagerInput::ClusterQueue(list(vec![queue])),
         ManagerInput::AdmissionCheck(list(vec![check])),

@@ -22,7 +22,7 @@ fn flavor(control: &mut ManagerControl, label: &str) {
 }
 
 fn link(control: &mut ManagerControl, active: bool) {
-    let link = Connection { active, reason: "Active", message: String::new() };
+    let link = ConnectionStatus { active, reason: "Active", message: String::new() };
     control.observe(ManagerInput::Worker("east".into(), WorkerInput::Connection(link)), NOW);
 }
 

@@ -50,7 +50,7 @@ fn cluster(version: u32, labels: &Value, message: &str) -> ManagerInput {
 fn failed(attempt: u32) -> ManagerInput {
     let message =
         format!("no answer; connection attempts: {attempt}, next connection attempt: later");
-    east(WorkerInput::Connection(Connection {
+    east(WorkerInput::Connection(ConnectionStatus {
         active: false,
         reason: "ClientConnectionFailed",
         message,
@@ -106,7 +106,7 @@ fn of_worker(number: usize, input: WorkerInput) -> ManagerInput {
 
 fn link(active: bool) -> WorkerInput {
     let reason = if active { "Active" } else { "ClientConnectionFailed" };
-    WorkerInput::Connection(Connection { active, reason, message: String::new() })
+    WorkerInput::Connection(ConnectionStatus { active, reason, message: String::new() })
 }
 
 /// A Workload that is nominated for a worker, or recorded there.

@@ -70,7 +70,8 @@ fn the_time_of_a_loss_runs_while_another_cluster_answers() {
     control.answered(&ticket, WriteOutcome::done(connected), NOW);
     let changed = NOW + 10.minutes();
     let reason = "ClusterChanged";
-    let link = Connection { active: false, reason, message: "another cluster answers".to_owned() };
+    let link =
+        ConnectionStatus { active: false, reason, message: "another cluster answers".to_owned() };
     control.observe(east(WorkerInput::Connection(link)), changed);
     let (_, status) = condition(&control.decide(changed));
     assert_eq!(status["conditions"][0]["reason"], "ClusterChanged", "{status}");

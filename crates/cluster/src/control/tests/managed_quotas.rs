@@ -41,7 +41,7 @@ fn worker(control: &mut ManagerControl, name: &str, input: WorkerInput) {
 
 fn link(control: &mut ManagerControl, name: &str, active: bool) {
     let reason = if active { "Active" } else { "ClientConnectionFailed" };
-    let link = Connection { active, reason, message: String::new() };
+    let link = ConnectionStatus { active, reason, message: String::new() };
     worker(control, name, WorkerInput::Connection(link));
 }
 

@@ -373,7 +373,7 @@ fn a_worker_that_goes_before_the_nomination_keeps_no_room() {
     let mut control = queued(&policy());
     room(&mut control, "7", "24");
     let step = control.decide(rested());
-    let link = Connection { active: false, reason: "Down", message: String::new() };
+    let link = ConnectionStatus { active: false, reason: "Down", message: String::new() };
     worker(&mut control, "east", WorkerInput::Connection(link));
     answered(&mut control, &step, WriteOutcome::Stale, rested());
     observe(&mut control, large("53", &["west"]));

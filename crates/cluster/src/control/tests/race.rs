@@ -54,7 +54,7 @@ pub(super) fn worker(control: &mut ManagerControl, name: &str, input: WorkerInpu
 }
 
 pub(super) fn connect(control: &mut ManagerControl, name: &str) {
-    let link = Connection { active: true, reason: "Active", message: String::new() };
+    let link = ConnectionStatus { active: true, reason: "Active", message: String::new() };
     worker(control, name, WorkerInput::Connection(link));
     worker(control, name, WorkerInput::Workload(list(vec![])));
     worker(control, name, WorkerInput::Job(batch_job(), jobs(vec![])));
@@ -429,7 +429,7 @@ fn hazard_1_a_worker_that_hangs_delays_no_other() {
     let mut control = manager();
     connect(&mut control, "east");
     // It accepts connections and completes no list.
-    let link = Connection { active: true, reason: "Active", message: String::new() };
+    let link = ConnectionStatus { active: true, reason: "Active", message: String::new() };
     worker(&mut control, "west", WorkerInput::Connection(link));
     let step = control.decide(NOW);
     assert_eq!(body(&step, "hub")["status"]["nominatedClusterNames"], json!(["east"]));

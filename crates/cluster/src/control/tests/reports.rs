@@ -38,7 +38,7 @@ fn with_west(control: &mut ManagerControl) {
     control.observe(ManagerInput::MultiKueueCluster(Change::Apply(shared(west))), NOW);
     let mut full = capacity();
     full["status"]["nodeClasses"] = json!([]);
-    let link = Connection { active: true, reason: "Active", message: String::new() };
+    let link = ConnectionStatus { active: true, reason: "Active", message: String::new() };
     for input in [
         WorkerInput::Connection(link),
         WorkerInput::Workload(list(vec![])),
@@ -105,7 +105,7 @@ fn a_report_is_forgotten_with_its_connection() {
     with_west(&mut control);
     control.decide(NOW);
     for active in [false, true] {
-        let link = Connection { active, reason: "Active", message: String::new() };
+        let link = ConnectionStatus { active, reason: "Active", message: String::new() };
         control.observe(east(WorkerInput::Connection(link)), NOW);
     }
     control.observe(east(WorkerInput::Workload(list(vec![]))), NOW);
@@ -136,7 +136,7 @@ fn quota_alone_is_reserved_if_the_reports_of_all_are_stale() {
 fn clusters_do_not_race_before_it_is_known_whether_they_report() {
     let mut control = manager(&json!({}));
     for active in [false, true] {
-        let link = Connection { active, reason: "Active", message: String::new() };
+        let link = ConnectionStatus { active, reason: "Active", message: String::new() };
         control.observe(east(WorkerInput::Connection(link)), NOW);
     }
     control.observe(east(WorkerInput::Workload(list(vec![]))), NOW);

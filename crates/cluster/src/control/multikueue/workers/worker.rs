@@ -33,7 +33,7 @@ use super::{
 };
 use crate::control::{
     change::for_each_object,
-    input::Connection,
+    input::ConnectionStatus,
     job_key::JobKey,
     jobs::Jobs,
     multikueue::{
@@ -56,7 +56,7 @@ const REPORT_COUNTS_FOR: Duration = Duration::from_secs(30);
 pub(crate) struct Worker {
     pub(crate) id: ClusterId,
     name: Box<str>,
-    connection: Connection,
+    connection: ConnectionStatus,
     /// When the present connection began.
     connected_at: Option<Timestamp>,
     /// Since when it has not been reached: a connection counts once everything was listed.
@@ -86,7 +86,7 @@ impl Worker {
         Self {
             id,
             name: name.into(),
-            connection: Connection { active: false, reason: "", message: String::new() },
+            connection: ConnectionStatus { active: false, reason: "", message: String::new() },
             connected_at: None,
             // The time of the loss begins here, so that a worker that is down when the manager starts is lost as well
             // (docs/reference/multikueue.md §2.8).
@@ -106,7 +106,7 @@ impl Worker {
         }
     }
 
-    pub(crate) fn connection(&self) -> &Connection {
+    pub(crate) fn connection(&self) -> &ConnectionStatus {
         &self.connection
     }
 
@@ -182,7 +182,7 @@ impl Worker {
     }
 
     /// Records the state of the connection. Returns whether it connected or disconnected.
-    pub(crate) fn set_connection(&mut self, connection: Connection, now: Timestamp) -> bool {
+    pub(crate) fn set_connection(&mut self, connection: ConnectionStatus, now: Timestamp) -> bool {
         let changed = self.connection.active != connection.active;
         if changed {
             // An API server that answers, and lists nothing, is not reached: the time of the loss runs on.

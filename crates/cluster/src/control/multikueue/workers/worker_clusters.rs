@@ -21,7 +21,7 @@ use super::worker::{LISTED_WITHIN, Worker};
 use crate::control::{
     context::Context,
     fleet::{ActiveCondition, FleetRegistry},
-    input::Connection,
+    input::ConnectionStatus,
     job_key::JobKey,
     key_map::KeyMap,
     measurement::{Measurement, WorkerMeasurement},
@@ -187,7 +187,7 @@ impl WorkerClusters {
     pub(crate) fn connection_changed(
         &mut self,
         name: &str,
-        connection: Connection,
+        connection: ConnectionStatus,
         inputs: &mut WorkerInputs<'_>,
         ctx: &mut Context,
     ) -> bool {
@@ -364,7 +364,7 @@ impl WorkerClusters {
         annotated: bool,
     ) -> Option<ActiveCondition> {
         let worker = self.workers.get(name).filter(|one| !one.connection().reason.is_empty())?;
-        let Connection { active, reason, message } = worker.connection();
+        let ConnectionStatus { active, reason, message } = worker.connection();
         if let Some(overdue) = worker.overdue_lists(now) {
             let message = format!(
                 "it answers, but did not complete its lists within {LISTED_WITHIN:?}: {}",
