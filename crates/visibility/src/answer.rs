@@ -11,7 +11,7 @@ use crate::{
     open_api,
     page::PendingPage,
     pending_workloads::{QueueReference, UnknownQueue},
-    route::VisibilityRoute,
+    route::{VisibilityRoute, is_probe},
     status,
 };
 
@@ -100,25 +100,19 @@ impl VisibilityAnswer {
     }
 }
 
-/// Whether a path is a probe, which needs no authorization.
-#[must_use]
-pub fn is_probe(path: &str) -> bool {
-    VisibilityRoute::of(path) == Some(VisibilityRoute::Health)
-}
-
 /// Answers a request. `page` reads pending Workloads.
 pub fn answer(
     request: &VisibilityRequest<'_>,
     page: impl FnOnce(&QueueReference<'_>, PendingPage) -> Result<Vec<PendingWorkload>, PageFailure>,
 ) -> VisibilityAnswer {
+    if is_probe(request.path) {
+        return probe(request.method);
+    }
     let Some(route) = VisibilityRoute::of(request.path) else {
         return status::unknown_path();
     };
     if request.method != Method::GET {
         return status::wrong_method();
-    }
-    if route == VisibilityRoute::Health {
-        return VisibilityAnswer::text("ok");
     }
     let is_discovery = route == VisibilityRoute::Groups;
     let Some(form) = DocumentForm::accepted(request.accept, is_discovery) else {
@@ -127,7 +121,6 @@ pub fn answer(
     let program = request.program_version;
     let keep = |document| VisibilityAnswer::json(&document).kept(request.if_none_match);
     match route {
-        VisibilityRoute::Health => VisibilityAnswer::text("ok"),
         VisibilityRoute::ProgramVersion => VisibilityAnswer::json(&json!({"gitVersion": program})),
         VisibilityRoute::Groups => match form {
             DocumentForm::Plain => VisibilityAnswer::json(&discovery::groups()),
@@ -149,6 +142,10 @@ pub fn answer(
             pending(version, &queue, request.query, |wanted| page(&queue, wanted))
         }
     }
+}
+
+fn probe(method: &Method) -> VisibilityAnswer {
+    if method == Method::GET { VisibilityAnswer::text("ok") } else { status::wrong_method() }
 }
 
 fn pending(

@@ -27,6 +27,7 @@ mod route;
 pub mod status;
 pub mod workload_pods;
 
-pub use answer::{VisibilityAnswer, answer, is_probe};
+pub use answer::{VisibilityAnswer, answer};
 pub use page::PendingPage;
 pub use pending_workloads::{PendingWorkloads, QueueReference, UnknownQueue};
+pub use route::is_probe;

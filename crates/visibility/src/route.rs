@@ -10,8 +10,6 @@ use crate::{
 /// A document or a list of the API.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum VisibilityRoute<'a> {
-    /// A probe.
-    Health,
     /// The version of the program.
     ProgramVersion,
     /// The groups of the server.
@@ -34,12 +32,17 @@ pub(crate) enum VisibilityRoute<'a> {
     Pending(VisibilityVersion, QueueReference<'a>),
 }
 
+/// Whether a path is a probe, which needs no authorization.
+#[must_use]
+pub fn is_probe(path: &str) -> bool {
+    matches!(path.trim_matches('/'), "healthz" | "livez" | "readyz")
+}
+
 impl<'a> VisibilityRoute<'a> {
     /// The meaning of a path; `None` if it has none. A slash at the end does not count.
     pub(crate) fn of(path: &'a str) -> Option<Self> {
         let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
         match *parts.as_slice() {
-            ["healthz" | "livez" | "readyz"] => Some(Self::Health),
             ["version"] => Some(Self::ProgramVersion),
             ["apis"] => Some(Self::Groups),
             ["apis", group] if group == VISIBILITY_GROUP => Some(Self::Group),
@@ -88,7 +91,7 @@ mod tests {
         use VisibilityVersion::{V1beta1, V1beta2};
         let base = "/apis/visibility.kueue.x-k8s.io";
         for (path, expected) in [
-            ("/readyz".to_owned(), Some(Route::Health)),
+            ("/readyz".to_owned(), None),
             ("/version".to_owned(), Some(Route::ProgramVersion)),
             ("/apis/".to_owned(), Some(Route::Groups)),
             (base.to_owned(), Some(Route::Group)),

@@ -9,7 +9,7 @@
 //! | [`WorkloadCall`], [`LogQuery`] | what a request asks for |
 //! | `reviews` | the rights on the manager cluster that it needs |
 //! | [`location_of`], [`check_copy`] | the cluster that runs a Workload, and the copy there |
-//! | [`PodOwners`] | which pods belong to the Workload |
+//! | [`WorkloadOwners`] | which pods belong to the Workload |
 //! | [`WorkloadPodList`] | the list of pods |
 //! | [`PodsRefusal`] | why there is no answer |
 //! | `call`, `log_query` | requests by their path, and the query of a log |
@@ -31,6 +31,6 @@ pub use self::{
     location::{WorkloadLocation, check_copy, location_of},
     log_query::LogQuery,
     observed::{ObservedObject, ObservedPod, ObservedPodPage},
-    owners::{PodBelonging, PodOwners, owner_path},
+    owners::{PodBelonging, WorkloadOwners, owner_path},
     refusal::PodsRefusal,
 };

@@ -23,7 +23,7 @@ use super::{call::is_name, observed::name_of};
 
 /// The jobs of a Workload, as a cluster has them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PodOwners {
+pub struct WorkloadOwners {
     /// The Workload, and the first slice of its chain.
     names: BTreeSet<String>,
     /// The uids on the manager cluster, by group, kind and name.
@@ -54,7 +54,7 @@ pub enum PodBelonging {
     As(OwnerReference),
 }
 
-impl PodOwners {
+impl WorkloadOwners {
     /// On the manager cluster.
     #[must_use]
     pub fn at_home(workload: &Workload) -> Self {
@@ -129,7 +129,7 @@ impl PodOwners {
 
     /// Whether a pod says that it belongs to the Workload, which proves nothing.
     #[must_use]
-    pub fn are_named_by(&self, pod: &ObjectMeta) -> bool {
+    pub fn is_named_by(&self, pod: &ObjectMeta) -> bool {
         let slices = [WORKLOAD, WORKLOAD_SLICE_NAME].map(|key| annotation(pod, key));
         let mut names = slices.into_iter().chain([label(pod, POD_GROUP_NAME)]).flatten();
         names.any(|name| self.names.contains(name))
@@ -211,12 +211,12 @@ mod tests {
         serde_json::from_value(workload).expect("a Workload")
     }
 
-    fn at_home() -> PodOwners {
-        PodOwners::at_home(&workload("job-1"))
+    fn at_home() -> WorkloadOwners {
+        WorkloadOwners::at_home(&workload("job-1"))
     }
 
-    fn on_worker() -> PodOwners {
-        PodOwners::on_worker(&workload("job-1"), "multikueue")
+    fn on_worker() -> WorkloadOwners {
+        WorkloadOwners::on_worker(&workload("job-1"), "multikueue")
     }
 
     /// The marks of a copy, which a template may carry as well.
@@ -247,7 +247,7 @@ mod tests {
         metadata(&pod)
     }
 
-    fn owner_to_read(owners: &PodOwners, pod: &ObjectMeta) -> OwnerReference {
+    fn owner_to_read(owners: &WorkloadOwners, pod: &ObjectMeta) -> OwnerReference {
         match owners.of_pod(pod) {
             PodBelonging::As(owner) => owner,
             other => panic!("an owner has to be read: {other:?}"),
@@ -280,7 +280,7 @@ mod tests {
 
     #[test]
     fn a_workload_without_jobs_has_no_pods() {
-        let owners = PodOwners::at_home(&workload(""));
+        let owners = WorkloadOwners::at_home(&workload(""));
         let pod = owned(Some(("Job", "j", "")));
         assert!(matches!(owners.of_pod(&pod), PodBelonging::As(_)), "an empty uid is that of none");
     }
@@ -363,7 +363,7 @@ mod tests {
             let mut pod = owned(Some(("Job", "j", "job-1")));
             pod.annotations = serde_json::from_value(annotations.clone()).expect("annotations");
             assert_eq!(owners.of_pod(&pod), expected, "{annotations}");
-            assert_eq!(owners.are_named_by(&pod), expected == PodBelonging::Own);
+            assert_eq!(owners.is_named_by(&pod), expected == PodBelonging::Own);
         }
         // Another replica of the same set.
         let mut pod = owned(Some(("Job", "j", "job-1")));

@@ -33,7 +33,7 @@ use tokio::time::timeout;
 use visibility::{
     VisibilityAnswer,
     workload_pods::{
-        LogQuery, PodOwners, PodsRefusal, WorkloadCall, WorkloadLocation, WorkloadPart,
+        LogQuery, PodsRefusal, WorkloadCall, WorkloadLocation, WorkloadOwners, WorkloadPart,
         WorkloadPodList, check_copy, location_of,
     },
 };
@@ -75,7 +75,7 @@ pub(super) struct WorkloadPodsApi {
 struct RunningWorkload {
     reads: ClusterReads,
     workload: Workload,
-    owners: PodOwners,
+    owners: WorkloadOwners,
     permit: InFlightPermit,
 }
 
@@ -148,7 +148,7 @@ impl WorkloadPodsApi {
         let name = &*cluster.insert(worker);
         let permit = self.limits.try_acquire(name, call.namespace)?;
         if name.is_empty() {
-            let owners = PodOwners::at_home(&workload);
+            let owners = WorkloadOwners::at_home(&workload);
             return Ok(RunningWorkload { reads: home, workload, owners, permit });
         }
         let client = self.workers.client(name).await.map_err(|error| {
@@ -158,7 +158,7 @@ impl WorkloadPodsApi {
         let reads = ClusterReads { client, cluster: name.clone() };
         let copy = read_workload(&reads, call).await?;
         check_copy(&workload, copy.as_ref(), (name, &self.origin))?;
-        let owners = PodOwners::on_worker(&workload, &self.origin);
+        let owners = WorkloadOwners::on_worker(&workload, &self.origin);
         Ok(RunningWorkload { reads, workload, owners, permit })
     }
 

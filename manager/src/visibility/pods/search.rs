@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use visibility::workload_pods::{
-    ObservedObject, ObservedPod, ObservedPodPage, PodBelonging, PodOwners, PodsRefusal, owner_path,
+    ObservedObject, ObservedPod, ObservedPodPage, PodBelonging, PodsRefusal, WorkloadOwners,
+    owner_path,
 };
 
 use super::reads::{ClusterReads, JSON, METADATA, WantedObject};
@@ -25,7 +26,7 @@ const DEEPEST: usize = 8;
 pub(super) struct PodSearch<'a> {
     reads: &'a ClusterReads,
     namespace: &'a str,
-    owners: PodOwners,
+    owners: WorkloadOwners,
     /// Whether an owner belongs to the Workload, by uid.
     known: HashMap<String, bool>,
     n_read: usize,
@@ -42,7 +43,7 @@ pub(super) struct FoundPods {
 
 impl<'a> PodSearch<'a> {
     /// For the pods of these owners.
-    pub(super) fn new(reads: &'a ClusterReads, namespace: &'a str, owners: PodOwners) -> Self {
+    pub(super) fn new(reads: &'a ClusterReads, namespace: &'a str, owners: WorkloadOwners) -> Self {
         Self { reads, namespace, owners, known: HashMap::new(), n_read: 0, unread: None }
     }
 
@@ -116,7 +117,7 @@ impl<'a> PodSearch<'a> {
                 Ok(read) => read,
                 Err(late @ PodsRefusal::Late(_)) => return Err(late),
                 Err(refusal) => {
-                    if self.owners.are_named_by(pod) {
+                    if self.owners.is_named_by(pod) {
                         self.unread = Some(refusal);
                     }
                     None
