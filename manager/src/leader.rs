@@ -1,15 +1,8 @@
 //! The leader: queues, Workloads and jobs, and their dispatch to worker clusters.
 
-use std::{
-    collections::BTreeSet,
-    sync::{Arc, atomic::AtomicU64},
-    time::Duration,
-};
+use std::sync::{Arc, atomic::AtomicU64};
 
-use ::leader::{
-    AdmissionExplanations, ClientMetrics, Election, Leader, LeaderContext, ObservedFeatures,
-    Sources,
-};
+use ::leader::{Election, Leader, LeaderContext, ObservedFeatures, Sources};
 use anyhow::Context;
 use cluster::control::{ManagerControl, ManagerInput, ManagerSettings};
 use config::{
@@ -17,21 +10,17 @@ use config::{
     gates::{Gate, Gates},
 };
 use crds::names::dispatchers;
-use jobs::Kinds;
-use kube::Client;
 use remote::{
-    ClusterProfiles, ConnectionTiming, KubeconfigDirectory, KubeconfigSecret, WorkerContext,
-    kubeconfig_secrets, supervise,
+    ClusterProfiles, ConnectionSettings, ConnectionTiming, WorkerContext, kubeconfig_secrets,
+    supervise,
 };
 use runtime::{
-    Shutdown,
     events::Reporter,
     lease::{LeaseName, LeaseTiming, identity},
-    watch::{Store, Stores},
+    watch::Stores,
 };
-use tokio::task::JoinSet;
 
-use crate::{components::ManagerComponent, kueue_metrics::KueueMetrics, settings::ProcessSettings};
+use crate::{components::ManagerComponent, process_parts::ProcessParts, settings::ProcessSettings};
 
 /// The reporting controller of events.
 const COMPONENT: &str = "sluice.dev/manager";
@@ -40,14 +29,8 @@ const COMPONENT: &str = "sluice.dev/manager";
 ///
 /// # Errors
 /// If the configuration asks for a feature that this version does not have.
-pub(crate) fn start(
-    settings: &ProcessSettings,
-    (client, stores): (&Client, &mut Stores),
-    components: &BTreeSet<ManagerComponent>,
-    (metrics, measure, explanations): (&ClientMetrics, &KueueMetrics, &AdmissionExplanations),
-    shutdown: &Shutdown,
-    tasks: &mut JoinSet<()>,
-) -> anyhow::Result<()> {
+pub(crate) fn start(parts: &mut ProcessParts<'_>) -> anyhow::Result<()> {
+    let (settings, components) = (parts.settings, parts.components);
     let dispatches = components.contains(&ManagerComponent::Multikueue);
     let schedules = components.contains(&ManagerComponent::Scheduler);
     if dispatches {
@@ -58,27 +41,27 @@ pub(crate) fn start(
     let control = control_settings(settings, dispatches, schedules);
     let namespace = dispatches.then(|| file.namespace());
     let leader = Leader {
-        client: client.clone(),
+        client: parts.client.clone(),
         control: ManagerControl::new(control),
         sources: Sources::manager(
-            stores,
+            &mut parts.stores,
             &settings.kinds.observed(),
             namespace,
             observed_features(&settings.gates),
         ),
         election: election(file)?,
-        metrics: metrics.clone(),
+        metrics: parts.metrics.clients.clone(),
         reporter: Reporter {
             component: COMPONENT.to_owned(),
             instance: identity().context("reporting instance of events")?,
         },
-        measure: Arc::new(measure.clone()),
-        explanations: explanations.clone(),
+        measure: Arc::new(parts.metrics.kueue.clone()),
+        explanations: parts.explanations.clone(),
     };
-    let dispatch = dispatches.then(|| DispatchSettings::new(settings, (client, stores), metrics));
-    let shutdown = shutdown.clone();
-    tasks.spawn(async move {
-        let runnable = |context| connect_workers(dispatch, context);
+    let connections = dispatches.then(|| connection_settings(parts));
+    let shutdown = parts.shutdown.clone();
+    parts.tasks.spawn(async move {
+        let runnable = |context| connect_workers(connections, context);
         let run = Box::pin(leader.run(runnable, shutdown.leading().clone()));
         let leading = async {
             if let Err(error) = run.await {
@@ -109,40 +92,22 @@ fn observed_features(gates: &Gates) -> ObservedFeatures {
     }
 }
 
-/// Settings of the connections to worker clusters.
-struct DispatchSettings {
-    home: Client,
-    kinds: Kinds,
-    watches_queues: bool,
-    namespace: String,
-    secrets: Store<KubeconfigSecret>,
-    profiles: Option<ClusterProfiles>,
-    kubeconfig_files: KubeconfigDirectory,
-    origin: String,
-    metrics: ClientMetrics,
-    check_every: Option<Duration>,
-}
-
-impl DispatchSettings {
-    fn new(
-        settings: &ProcessSettings,
-        (client, stores): (&Client, &mut Stores),
-        metrics: &ClientMetrics,
-    ) -> Self {
-        let file = &settings.file;
-        let multi_kueue = &file.multi_kueue;
-        Self {
-            home: client.clone(),
-            kinds: settings.kinds.observed(),
-            watches_queues: settings.gates.enabled(Gate::MultiKueueManagerQuotaAutomation),
-            namespace: file.namespace().to_owned(),
-            profiles: cluster_profiles(settings, stores),
-            secrets: kubeconfig_secrets(stores, file.namespace()),
-            kubeconfig_files: settings.kubeconfig_files.clone(),
-            origin: multi_kueue.origin.clone(),
-            metrics: metrics.clone(),
-            check_every: multi_kueue.gc_interval(),
-        }
+/// The settings of the connections to worker clusters.
+fn connection_settings(parts: &mut ProcessParts<'_>) -> ConnectionSettings {
+    let (settings, file) = (parts.settings, &parts.settings.file);
+    let multi_kueue = &file.multi_kueue;
+    ConnectionSettings {
+        home: parts.client.clone(),
+        kinds: settings.kinds.observed(),
+        watches_queues: settings.gates.enabled(Gate::MultiKueueManagerQuotaAutomation),
+        namespace: file.namespace().to_owned(),
+        profiles: cluster_profiles(settings, &mut parts.stores),
+        secrets: kubeconfig_secrets(&mut parts.stores, file.namespace()),
+        kubeconfig_files: settings.kubeconfig_files.clone(),
+        origin: multi_kueue.origin.clone(),
+        metrics: parts.metrics.clients.clone(),
+        check_every: multi_kueue.gc_interval(),
+        timing: ConnectionTiming::default(),
     }
 }
 
@@ -200,45 +165,21 @@ fn election(file: &Configuration) -> anyhow::Result<Option<Election>> {
 }
 
 /// Keeps the connections to worker clusters while the process leads, beside the control task.
-async fn connect_workers(dispatch: Option<DispatchSettings>, context: LeaderContext<ManagerInput>) {
+async fn connect_workers(
+    settings: Option<ConnectionSettings>,
+    context: LeaderContext<ManagerInput>,
+) {
     let LeaderContext { inputs, workers, leadership, stop } = context;
-    let Some(dispatch) = dispatch else {
+    let Some(settings) = settings else {
         // The end of this task would end the leader.
         return stop.cancelled().await;
     };
-    let DispatchSettings {
-        home,
-        kinds,
-        watches_queues,
-        namespace,
-        secrets,
-        profiles,
-        kubeconfig_files,
-        origin,
-        metrics,
-        check_every,
-    } = dispatch;
-    let ClientMetrics { requests, watches, writes, credentials, .. } = metrics;
-    let timing = ConnectionTiming::default();
     let context = WorkerContext {
-        home,
-        kinds,
-        watches_queues,
-        namespace,
-        secrets,
-        profiles,
-        kubeconfig_files,
+        settings,
+        leadership: leadership.clone(),
         inputs,
         workers,
-        origin,
-        requests,
-        watches,
-        writes,
-        credentials,
-        check_every,
         last_claim: AtomicU64::new(0),
-        leadership: leadership.clone(),
-        timing,
     };
     supervise(context, leadership, stop).await;
 }

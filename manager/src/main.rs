@@ -6,13 +6,13 @@
 //! | module | concept |
 //! |---|---|
 //! | `args`, `settings`, `components` | flags, configuration file and feature gates, selected components |
-//! | `process` | the tasks of the process |
+//! | `process`, `process_parts` | the tasks of the process, and what they share |
 //! | `leader` | leader election, and the tasks of the leader |
 //! | `webhook_cache` | the cache of objects that webhooks need |
 //! | `first_lists` | how long readiness waits for it, and for the visibility API |
 //! | `visibility` | the APIs of pending Workloads, and of pods and logs of Workloads |
 //! | `ray_api` | the API of Ray clusters, wherever they run |
-//! | `certificates` | the serving certificate of both |
+//! | `certificates`, `certificate_plan` | the serving certificate of webhooks and APIs, and where it comes from |
 //! | `integrations`, `ineffective_settings` | what of the configuration is not built, as metrics |
 //! | `access`, `metrics_access` | users and their access by reviews of the API server; that of metrics |
 //! | `answer_body` | answers of other servers, passed on |
@@ -25,6 +25,7 @@ mod access;
 mod answer_body;
 mod args;
 mod build_info;
+mod certificate_plan;
 mod certificates;
 mod components;
 mod first_lists;
@@ -36,6 +37,7 @@ mod leader;
 mod listen;
 mod metrics_access;
 mod process;
+mod process_parts;
 mod ray_api;
 mod resource_names;
 mod settings;

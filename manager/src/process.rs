@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeSet,
     path::{Path, PathBuf},
-    sync::{Arc, atomic::Ordering},
+    sync::Arc,
 };
 
 use ::leader::{AdmissionExplanations, ClientMetrics, HOME};
@@ -13,9 +13,7 @@ use config::gates::Gate;
 use kube::Client;
 use prometheus_client::registry::Registry;
 use runtime::{
-    Shutdown, Stop,
-    cert_secret::CertSecret,
-    client,
+    Shutdown, client,
     health::{self, HealthChecks, HealthEndpoint},
     metrics, profiles,
     server::Server,
@@ -29,19 +27,18 @@ use webhooks::cache::SharedWebhookCache;
 use crate::{
     args::ManagerArgs,
     build_info,
-    certificates::{self, CalledServers, CertificateSource, METRICS_CERT_DIR, ManagedCertificate},
+    certificate_plan::certificate_plan,
+    certificates::{self, CalledServers, CertificateSource, METRICS_CERT_DIR},
     components::ManagerComponent,
     ineffective_settings, integrations,
     kueue_metrics::{KueueMetrics, MetricsSettings},
-    leader, listen, metrics_access, ray_api, resource_names,
+    leader, listen, metrics_access,
+    process_parts::{ProcessMetrics, ProcessParts},
+    ray_api, resource_names,
     settings::ProcessSettings,
     visibility::{self, PodsMetrics},
     webhook_cache,
 };
-
-/// A replica that serves neither webhooks nor the visibility API.
-const NOTHING_CALLED: CalledServers =
-    CalledServers { webhooks: false, visibility: false, ray_security: false };
 
 /// Runs until the servers are to stop, or until a task ends.
 pub(crate) async fn run(
@@ -50,55 +47,64 @@ pub(crate) async fn run(
     components: &BTreeSet<ManagerComponent>,
     shutdown: &Shutdown,
 ) -> anyhow::Result<()> {
-    let stop = shutdown.serving();
-    let metrics = ClientMetrics::default();
-    let measured = KueueMetrics::new(MetricsSettings::new(&settings.file, &settings.gates));
-    let (pods_metrics, explanations) = <(PodsMetrics, AdmissionExplanations)>::default();
-    let count = metrics.requests.of(HOME);
+    let metrics = ProcessMetrics {
+        clients: ClientMetrics::default(),
+        kueue: KueueMetrics::new(MetricsSettings::new(&settings.file, &settings.gates)),
+        pods: PodsMetrics::default(),
+    };
+    let count = metrics.clients.requests.of(HOME);
     let client =
         client::connect(args.kubeconfig.as_deref(), build_info::USER_AGENT, &count).await?;
     let kinds = resource_names::resolve(&settings.kinds, &client).await;
     let settings = &ProcessSettings { kinds, ..settings.clone() };
+    let mut parts = ProcessParts {
+        settings,
+        components,
+        stores: Stores::new(client.clone(), &metrics.clients.watches, shutdown.serving().clone()),
+        client,
+        metrics,
+        explanations: AdmissionExplanations::default(),
+        shutdown,
+        tasks: JoinSet::new(),
+    };
+    start_components(args, &mut parts).await?;
+    let ProcessParts { stores, mut tasks, .. } = parts;
+    // After webhooks, leader and visibility, which have asked for their stores by now.
+    tasks.spawn(stores.run());
+    Ok(runtime::tasks::supervise(tasks, shutdown.serving().clone()).await?)
+}
+
+/// Starts the selected components, and the servers of probes, profiles and metrics.
+async fn start_components(args: &ManagerArgs, parts: &mut ProcessParts<'_>) -> anyhow::Result<()> {
+    let (settings, components) = (parts.settings, parts.components);
     let slot = CertificateSlot::new();
     let tls = tls::server_config(slot.clone(), &settings.tls()).context("tls")?;
-    let mut tasks = JoinSet::new();
-    let mut stores = Stores::new(client.clone(), &metrics.watches, stop.clone());
-
     let called = called_servers(settings, components);
     let metrics_server = MetricsServer::new(args, settings)?;
     let mut ready = if components.contains(&ManagerComponent::RayApi) {
-        let (ray_api, api_server) = ((settings, &args.ray_api), (&client, &metrics.requests));
-        ray_api::start(ray_api, api_server, &slot, shutdown, &mut tasks).await?
+        ray_api::start(&args.ray_api, &slot, parts).await?
     } else {
-        let served = (called, metrics_server.shares_certificate());
-        keep_certificate(settings, &client, &slot, served, stop, &mut tasks)
+        let plan = certificate_plan(settings, called, metrics_server.shares_certificate());
+        plan.map(|plan| plan.start(&slot, parts)).unwrap_or_default()
     };
     if called.webhooks {
-        let cache = webhooks(settings, (&client, &mut stores), &tls, shutdown, &mut tasks).await?;
+        let cache = webhooks(&tls, parts).await?;
         ready = webhook_cache::add_check(ready, cache);
     }
     // `components::select` guarantees that jobs are there as well.
     if components.contains(&ManagerComponent::Core) {
-        let metrics = (&metrics, &measured, &explanations);
-        leader::start(settings, (&client, &mut stores), components, metrics, shutdown, &mut tasks)?;
+        leader::start(parts)?;
     }
     if called.visibility {
-        let slot = visibility_slot(settings, &slot, stop, &mut tasks);
+        let slot = visibility_slot(&slot, parts);
         let tls = tls::server_config_with_clients(slot, &settings.tls()).context("tls")?;
-        let metrics = (&metrics.requests, pods_metrics.clone());
-        let observed = (&client, &mut stores, explanations);
-        let checked = (ready, &mut tasks);
-        ready = visibility::start(settings, observed, metrics, tls, shutdown, checked).await?;
+        ready = visibility::start(ready, tls, parts).await?;
     }
-    // After webhooks, leader and visibility, which have asked for their stores by now.
-    tasks.spawn(stores.run());
     // The name is that of kube-apiserver: no new requests while the process stops.
-    ready = ready.with("shutdown", is_leading(shutdown));
-    serve_probes(settings, ready, stop, &mut tasks).await?;
-    serve_profiles(settings, stop, &mut tasks).await?;
-    let registry = registry((&metrics, measured, &pods_metrics), settings);
-    metrics_server.start(settings, (registry, client), tls, stop, &mut tasks).await?;
-    Ok(runtime::tasks::supervise(tasks, stop.clone()).await?)
+    ready = ready.with("shutdown", is_leading(parts.shutdown));
+    serve_probes(ready, parts).await?;
+    serve_profiles(parts).await?;
+    metrics_server.start(tls, parts).await
 }
 
 /// Whether the process is not about to stop.
@@ -122,13 +128,8 @@ fn called_servers(
 }
 
 /// Serves liveness and readiness probes, unless their address is empty.
-async fn serve_probes(
-    settings: &ProcessSettings,
-    ready: HealthChecks,
-    stop: &Stop,
-    tasks: &mut JoinSet<()>,
-) -> anyhow::Result<()> {
-    let health = &settings.file.health;
+async fn serve_probes(ready: HealthChecks, parts: &mut ProcessParts<'_>) -> anyhow::Result<()> {
+    let health = &parts.settings.file.health;
     if let Some((host, port)) = listen::parse(&health.health_probe_bind_address)? {
         // Liveness shows that requests are served; a check of other systems would restart the
         // process in vain.
@@ -138,20 +139,18 @@ async fn serve_probes(
             HealthEndpoint::new(&health.readiness_endpoint_name, ready),
         );
         let listener = listen::bind("health probes", &host, port).await?;
-        tasks.spawn(Server::plain(router).run(listener, stop.clone()));
+        let stop = parts.stop();
+        parts.tasks.spawn(Server::plain(router).run(listener, stop));
     }
     Ok(())
 }
 
 /// Serves profiles, if they have an address. Without authorization, as Kueue: the address decides about access.
-async fn serve_profiles(
-    settings: &ProcessSettings,
-    stop: &Stop,
-    tasks: &mut JoinSet<()>,
-) -> anyhow::Result<()> {
-    if let Some((host, port)) = listen::parse(&settings.file.pprof_bind_address)? {
+async fn serve_profiles(parts: &mut ProcessParts<'_>) -> anyhow::Result<()> {
+    if let Some((host, port)) = listen::parse(&parts.settings.file.pprof_bind_address)? {
         let listener = listen::bind("profiles", &host, port).await?;
-        tasks.spawn(Server::plain(profiles::router(stop.clone())).run(listener, stop.clone()));
+        let stop = parts.stop();
+        parts.tasks.spawn(Server::plain(profiles::router(stop.clone())).run(listener, stop));
     }
     Ok(())
 }
@@ -185,66 +184,61 @@ impl MetricsServer {
     /// Starts to serve, with its own certificate or else with `shared`.
     async fn start(
         self,
-        settings: &ProcessSettings,
-        (registry, client): (Registry, Client),
         shared: Arc<ServerConfig>,
-        stop: &Stop,
-        tasks: &mut JoinSet<()>,
+        parts: &mut ProcessParts<'_>,
     ) -> anyhow::Result<()> {
         let Some((host, port)) = self.address else {
             return Ok(());
         };
-        let router = metrics::router(Arc::new(registry));
+        let router = metrics::router(Arc::new(registry(&parts.metrics, parts.settings)));
         let server = if self.tls {
             let tls = match self.certificate {
-                Some(directory) => metrics_tls(directory, settings, stop, tasks)?,
+                Some(directory) => metrics_tls(directory, parts)?,
                 None => shared,
             };
-            let router = if self.authentication { guarded(router, client) } else { router };
+            let router =
+                if self.authentication { guarded(router, parts.client.clone()) } else { router };
             Server::tls(router, tls)
         } else {
             Server::plain(router)
         };
         let listener = listen::bind("metrics", &host, port).await?;
-        tasks.spawn(server.run(listener, stop.clone()));
+        let stop = parts.stop();
+        parts.tasks.spawn(server.run(listener, stop));
         Ok(())
     }
 }
 
 /// Serves webhooks. Returns the cache that they need.
 async fn webhooks(
-    settings: &ProcessSettings,
-    (client, stores): (&Client, &mut Stores),
     tls: &Arc<ServerConfig>,
-    shutdown: &Shutdown,
-    tasks: &mut JoinSet<()>,
+    parts: &mut ProcessParts<'_>,
 ) -> anyhow::Result<SharedWebhookCache> {
-    let stop = shutdown.serving();
+    let (settings, stop) = (parts.settings, parts.stop());
     let webhook = &settings.file.webhook;
     // An address that cannot be bound is an error of the start, and not of a task later.
     let listener = listen::bind("webhooks", &webhook.host, webhook.port).await?;
-    let cache = webhook_cache::start(stores, stop, tasks);
-    let jobs = settings.job_webhooks(client, &cache);
+    let cache = webhook_cache::start(parts);
+    let jobs = settings.job_webhooks(&parts.client, &cache);
     let router = webhooks::router(settings.webhook_gates(), jobs);
     let router = match &settings.ray_security {
         Some(config) => router.merge(webhooks::ray_security_router(config.clone())),
         None => router,
     };
-    let server = Server::tls(router, tls.clone()).leaving_at(shutdown.leading().clone());
-    tasks.spawn(server.run(listener, stop.clone()));
+    let server = Server::tls(router, tls.clone()).leaving_at(parts.shutdown.leading().clone());
+    parts.tasks.spawn(server.run(listener, stop));
     Ok(cache)
 }
 
 /// TLS with the certificate of metrics.
 fn metrics_tls(
     directory: PathBuf,
-    settings: &ProcessSettings,
-    stop: &Stop,
-    tasks: &mut JoinSet<()>,
+    parts: &mut ProcessParts<'_>,
 ) -> anyhow::Result<Arc<ServerConfig>> {
     let slot = CertificateSlot::new();
-    let tls = tls::server_config(slot.clone(), &settings.tls()).context("tls")?;
-    tasks.spawn(certificates::follow(directory, slot, stop.clone()));
+    let tls = tls::server_config(slot.clone(), &parts.settings.tls()).context("tls")?;
+    let stop = parts.stop();
+    parts.tasks.spawn(certificates::follow(directory, slot, stop));
     Ok(tls)
 }
 
@@ -255,10 +249,8 @@ fn guarded(router: Router, client: Client) -> Router {
 }
 
 /// Kueue's metrics under the prefix `kueue`, all others under `sluice`.
-fn registry(
-    (metrics, measured, pods): (&ClientMetrics, KueueMetrics, &PodsMetrics),
-    settings: &ProcessSettings,
-) -> Registry {
+fn registry(metrics: &ProcessMetrics, settings: &ProcessSettings) -> Registry {
+    let ProcessMetrics { clients, kueue: measured, pods } = metrics;
     let mut registry = Registry::default();
     let kueue = registry.sub_registry_with_prefix("kueue");
     build_info::register(kueue);
@@ -267,7 +259,7 @@ fn registry(
     let sluice = registry.sub_registry_with_prefix("sluice");
     sluice.register_collector(Box::new(measured.workers()));
     sluice.register_collector(Box::new(measured.integrations()));
-    metrics.register(sluice);
+    clients.register(sluice);
     pods.register(sluice);
     integrations::register(sluice, &settings.kinds);
     ineffective_settings::register(sluice, &settings.ineffective);
@@ -277,100 +269,33 @@ fn registry(
 /// The slot of the visibility API: that of the webhooks if the manager creates the certificate, else one that is filled from the
 /// mounted directory.
 fn visibility_slot(
-    settings: &ProcessSettings,
     created: &Arc<CertificateSlot>,
-    stop: &Stop,
-    tasks: &mut JoinSet<()>,
+    parts: &mut ProcessParts<'_>,
 ) -> Arc<CertificateSlot> {
-    if matches!(settings.certificates(), CertificateSource::Managed { .. }) {
+    if matches!(parts.settings.certificates(), CertificateSource::Managed { .. }) {
         return created.clone();
     }
-    let slot = CertificateSlot::new();
-    tasks.spawn(certificates::follow(visibility::CERT_DIR.into(), slot.clone(), stop.clone()));
+    let (slot, stop) = (CertificateSlot::new(), parts.stop());
+    parts.tasks.spawn(certificates::follow(visibility::CERT_DIR.into(), slot.clone(), stop));
     slot
-}
-
-/// Starts to manage the certificate of the servers that are called, and of the metrics. Returns the readiness checks of the
-/// certificate.
-fn keep_certificate(
-    settings: &ProcessSettings,
-    client: &Client,
-    slot: &Arc<CertificateSlot>,
-    (called, tls_metrics): (CalledServers, bool),
-    stop: &Stop,
-    tasks: &mut JoinSet<()>,
-) -> HealthChecks {
-    let (slot, served) = (slot.clone(), slot.clone());
-    let source = settings.certificates();
-    // Readiness waits for a certificate that is called. That of metrics alone may never be mounted.
-    let is_called = match source {
-        // The visibility API has a directory of its own.
-        CertificateSource::Directory(_) => called.webhooks,
-        CertificateSource::Managed { .. } => called != NOTHING_CALLED,
-    };
-    if !is_called && !tls_metrics {
-        return HealthChecks::default();
-    }
-    let trusted = match source {
-        CertificateSource::Directory(dir) => {
-            tasks.spawn(certificates::follow(dir, slot, stop.clone()));
-            None
-        }
-        CertificateSource::Managed { service, secret } => {
-            let namespace = settings.file.namespace().to_owned();
-            let host = &settings.file.webhook.host;
-            let mut names = certificates::names(&service, &namespace, host);
-            if called.visibility {
-                let host = &settings.file.visibility_server.bind_address;
-                let service = visibility::service(&settings.name_prefix);
-                let further = certificates::names(&service, &namespace, host);
-                let new = further.into_iter().filter(|name| !names.contains(name));
-                names.extend(new.collect::<Vec<_>>());
-            }
-            let secret = CertSecret { namespace, name: secret, names };
-            let targets = certificates::targets(called, &settings.name_prefix);
-            let own = ManagedCertificate::new(client.clone(), secret, slot, targets);
-            let trusted = own.trusted();
-            tasks.spawn(own.keep(stop.clone()));
-            Some(trusted)
-        }
-    };
-    let checks = HealthChecks::default();
-    if !is_called {
-        return checks;
-    }
-    let checks = checks.with("certificate", move || served.is_loaded());
-    match trusted {
-        // The API server refuses the certificate until it has the CA, so all calls would fail.
-        Some(trusted) => checks.with("ca-injection", move || trusted.load(Ordering::Relaxed)),
-        None => checks,
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use config::{Configuration, JobKinds, gates::Gates};
-    use jobs::Kinds;
-    use remote::KubeconfigDirectory;
+    use config::Configuration;
 
     use super::*;
 
     #[test]
     fn the_build_is_a_metric() {
         let mut text = String::new();
-        let settings = ProcessSettings {
-            file: Configuration::default(),
-            gates: Gates::default(),
-            kinds: JobKinds::all(&Kinds::default()),
-            kubeconfig_files: KubeconfigDirectory::default(),
-            name_prefix: "kueue".to_owned(),
-            ineffective: Vec::new(),
-            ray_security: None,
-            queue_status_period: cluster::control::QUEUE_STATUS_PERIOD,
+        let settings = ProcessSettings::of(Configuration::default());
+        let metrics = ProcessMetrics {
+            clients: ClientMetrics::default(),
+            kueue: KueueMetrics::new(MetricsSettings::new(&settings.file, &settings.gates)),
+            pods: PodsMetrics::default(),
         };
-        let measured = KueueMetrics::new(MetricsSettings::new(&settings.file, &settings.gates));
-        let registry =
-            registry((&ClientMetrics::default(), measured, &PodsMetrics::default()), &settings);
+        let registry = registry(&metrics, &settings);
         prometheus_client::encoding::text::encode(&mut text, &registry).expect("text");
         assert!(text.contains("kueue_build_info{git_version=\"v"), "{text}");
     }

@@ -99,6 +99,21 @@ impl ProcessSettings {
         })
     }
 
+    /// The settings of a configuration file, and the defaults of all flags.
+    #[cfg(test)]
+    pub(crate) fn of(file: Configuration) -> Self {
+        Self {
+            file,
+            gates: Gates::default(),
+            kinds: JobKinds::all(&Kinds::default()),
+            kubeconfig_files: KubeconfigDirectory::default(),
+            name_prefix: NAME_PREFIX.to_owned(),
+            ineffective: Vec::new(),
+            ray_security: None,
+            queue_status_period: QUEUE_STATUS_PERIOD,
+        }
+    }
+
     /// What the file and the gates set without an effect.
     fn ineffective_settings(&self) -> impl Iterator<Item = IneffectiveSetting> {
         self.file.settings_without_effect().into_iter().chain(self.gates.without_effect())

@@ -3,20 +3,15 @@
 //! The process is ready once the cache is synced, or the time for it has passed (`first_lists`); the job webhooks then refuse with
 //! "try again" until it is.
 
-use runtime::{Stop, health::HealthChecks, watch::Stores};
-use tokio::task::JoinSet;
+use runtime::health::HealthChecks;
 use webhooks::cache::{SharedWebhookCache, follow_stores};
 
-use crate::first_lists::synced_or_timed_out;
+use crate::{first_lists::synced_or_timed_out, process_parts::ProcessParts};
 
 /// Follows the stores of the cached kinds.
-pub(crate) fn start(
-    stores: &mut Stores,
-    stop: &Stop,
-    tasks: &mut JoinSet<()>,
-) -> SharedWebhookCache {
-    let cache = SharedWebhookCache::default();
-    tasks.spawn(follow_stores(stores, cache.clone(), stop.clone()));
+pub(crate) fn start(parts: &mut ProcessParts<'_>) -> SharedWebhookCache {
+    let (cache, stop) = (SharedWebhookCache::default(), parts.stop());
+    parts.tasks.spawn(follow_stores(&mut parts.stores, cache.clone(), stop));
     cache
 }
 

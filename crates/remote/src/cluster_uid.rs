@@ -31,7 +31,7 @@ pub(super) async fn claim(
     client: &Client,
     context: &WorkerContext,
 ) -> Result<Option<String>, Unreachable> {
-    let Some(uid) = uid(client, context.timing.deadline).await? else {
+    let Some(uid) = uid(client, context.settings.timing.deadline).await? else {
         tracing::warn!(
             cluster = name,
             "cannot tell which cluster this is: let the account get namespace {SYSTEM_NAMESPACE}"
@@ -45,10 +45,10 @@ pub(super) async fn claim(
     let identity = WorkerInput::Identity { request, uid: uid.as_str().into() };
     let _ = context.inputs.send(ManagerInput::Worker(name.into(), identity)).await;
     let is_answered = |plans: &Option<Arc<_>>| answer(plans.as_deref(), name, request).is_some();
-    let answered = timeout(context.timing.deadline, plans.wait_for(is_answered)).await;
+    let answered = timeout(context.settings.timing.deadline, plans.wait_for(is_answered)).await;
     let failed = |cause: &str| Unreachable::NotNoted(cause.to_owned());
     let Ok(Ok(plans)) = answered else {
-        return Err(failed(&format!("no answer within {:?}", context.timing.deadline)));
+        return Err(failed(&format!("no answer within {:?}", context.settings.timing.deadline)));
     };
     match answer(plans.as_deref(), name, request) {
         Some(ClaimResult::Granted) => Ok(Some(uid)),

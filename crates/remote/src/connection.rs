@@ -57,7 +57,7 @@ impl PreparedConnection {
     /// Registers the writer of the worker.
     pub(super) fn new(name: &str, context: &WorkerContext, endpoint: &WorkerEndpoint) -> Self {
         let (replaceable, client) = ReplaceableClient::new(endpoint.client.clone());
-        let writes = context.writes.clone();
+        let writes = context.settings.metrics.writes.clone();
         let limits = WriteLimits { max_in_flight: MAX_WRITES, deadline: WRITE_DEADLINE };
         let writer = Writer::new(client.clone(), name, limits, writes);
         // A worker is another cluster: its API server does not know which manager leads.
@@ -75,23 +75,23 @@ impl PreparedConnection {
         context: &WorkerContext,
     ) -> OpenConnection {
         let Self { server, replaceable, client } = self;
-        let confirmation = ConfirmedLists::new(name, client.clone(), context.timing, uid);
+        let confirmation = ConfirmedLists::new(name, client.clone(), context.settings.timing, uid);
         let (stop, mut watches) = (Stop::new(), JoinSet::new());
         let mut sources = WorkerSources {
-            kinds: &context.kinds,
-            namespace: &context.namespace,
+            kinds: &context.settings.kinds,
+            namespace: &context.settings.namespace,
             cluster: name,
-            queues: context.watches_queues,
+            queues: context.settings.watches_queues,
             client,
             inputs: context.inputs.clone(),
             confirmation: Arc::new(confirmation),
-            metrics: &context.watches,
+            metrics: &context.settings.metrics.watches,
             stop: stop.clone(),
             tasks: &mut watches,
         };
         // Managers that share a worker have different origins and do not see each other's copies.
-        let ours = format!("{MULTI_KUEUE_ORIGIN}={}", context.origin);
-        sources.start(&ours, context.check_every);
+        let ours = format!("{MULTI_KUEUE_ORIGIN}={}", context.settings.origin);
+        sources.start(&ours, context.settings.check_every);
         OpenConnection { server, uid: uid.map(Into::into), replaceable, watches, stop }
     }
 }

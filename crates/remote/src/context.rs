@@ -5,14 +5,8 @@ use std::{sync::atomic::AtomicU64, time::Duration};
 use cluster::control::ManagerInput;
 use jobs::Kinds;
 use kube::Client;
-use leader::{Inputs, Workers};
-use runtime::{
-    credential_expiry::CredentialMetrics,
-    lease::Leadership,
-    request_metrics::RequestMetrics,
-    watch::{Store, WatchMetrics},
-    writer::WriteMetrics,
-};
+use leader::{ClientMetrics, Inputs, Workers};
+use runtime::{lease::Leadership, watch::Store};
 
 use crate::{
     cluster_profile::ClusterProfiles, kubeconfig_file::KubeconfigDirectory,
@@ -21,8 +15,20 @@ use crate::{
 
 /// What all connections to workers share.
 pub struct WorkerContext {
+    /// What the configuration says about them.
+    pub settings: ConnectionSettings,
     /// Checked by every writer before a request is sent.
     pub leadership: Leadership,
+    /// Receives connection status and watch events of workers.
+    pub inputs: Inputs<ManagerInput>,
+    /// The registry of writers of connected workers.
+    pub workers: Workers,
+    /// The number of the last request for a cluster.
+    pub last_claim: AtomicU64,
+}
+
+/// Settings of the connections to workers, with what the process has for all of them.
+pub struct ConnectionSettings {
     /// The client of the manager's own cluster.
     pub home: Client,
     /// Kinds of jobs that are watched on workers.
@@ -37,24 +43,12 @@ pub struct WorkerContext {
     pub profiles: Option<ClusterProfiles>,
     /// Where kubeconfigs in files are.
     pub kubeconfig_files: KubeconfigDirectory,
-    /// Receives connection status and watch events of workers.
-    pub inputs: Inputs<ManagerInput>,
-    /// The registry of writers of connected workers.
-    pub workers: Workers,
     /// The value of the origin label on objects of this manager.
     pub origin: String,
-    /// Request metrics.
-    pub requests: RequestMetrics,
-    /// Watch metrics.
-    pub watches: WatchMetrics,
-    /// Write metrics.
-    pub writes: WriteMetrics,
-    /// Expiry of the credentials in kubeconfigs.
-    pub credentials: CredentialMetrics,
+    /// Metrics of clients, watches, writes and credentials.
+    pub metrics: ClientMetrics,
     /// The interval of consistency checks of worker watches; no checks if unset.
     pub check_every: Option<Duration>,
-    /// The number of the last request for a cluster.
-    pub last_claim: AtomicU64,
     /// Intervals and timeouts.
     pub timing: ConnectionTiming,
 }

@@ -51,7 +51,7 @@ mod worker_clients;
 pub use self::{
     client::with_deadlines,
     cluster_profile::{ClusterProfileObject, ClusterProfiles},
-    context::{ConnectionTiming, WorkerContext},
+    context::{ConnectionSettings, ConnectionTiming, WorkerContext},
     kubeconfig_file::{KUBECONFIG_DIRECTORY, KubeconfigDirectory},
     kubeconfig_secret::{KubeconfigSecret, kubeconfig_secrets},
     supervisor::supervise,

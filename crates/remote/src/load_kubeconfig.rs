@@ -91,10 +91,10 @@ pub(super) async fn load(
         return of_profile(context, name, *fingerprint).await;
     }
     let sources = KubeconfigSources {
-        home: &context.home,
-        namespace: &context.namespace,
-        files: &context.kubeconfig_files,
-        deadline: context.timing.deadline,
+        home: &context.settings.home,
+        namespace: &context.settings.namespace,
+        files: &context.settings.kubeconfig_files,
+        deadline: context.settings.timing.deadline,
     };
     let text = sources.read(location).await?;
     // The supervisor sends the new hash as soon as it has observed the change.
@@ -110,10 +110,11 @@ async fn of_profile(
     name: &str,
     fingerprint: Fingerprint,
 ) -> Result<LoadedKubeconfig, NotLoaded> {
-    let profiles = context.profiles.as_ref().ok_or(KubeconfigRefused::ClusterProfile)?;
-    let deadline = context.timing.deadline;
+    let profiles = context.settings.profiles.as_ref().ok_or(KubeconfigRefused::ClusterProfile)?;
+    let deadline = context.settings.timing.deadline;
     let place = KubeconfigLocation::Profile(name.into()).to_string();
-    let api: Api<ClusterProfileObject> = Api::namespaced(context.home.clone(), &context.namespace);
+    let api: Api<ClusterProfileObject> =
+        Api::namespaced(context.settings.home.clone(), &context.settings.namespace);
     let profile = tokio::time::timeout(deadline, api.get_opt(name))
         .await
         .map_err(|_| later(&place, &unanswered(deadline)))?

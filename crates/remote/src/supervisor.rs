@@ -102,11 +102,13 @@ impl WorkerSupervisor {
 
     /// Reconciles after every change.
     async fn follow(&mut self) {
-        let mut secrets = self.context.secrets.subscribe();
-        let mut profiles = self.context.profiles.as_ref().map(|all| all.store.subscribe());
+        let mut secrets = self.context.settings.secrets.subscribe();
+        let mut profiles = self.context.settings.profiles.as_ref().map(|all| all.store.subscribe());
         let mut plans = self.context.workers.plans();
-        let mut files =
-            FileWatch::start(self.context.kubeconfig_files.clone(), self.term.child_token());
+        let mut files = FileWatch::start(
+            self.context.settings.kubeconfig_files.clone(),
+            self.term.child_token(),
+        );
         loop {
             tokio::select! {
                 change = secrets.next() => self.secrets.handle(change),
@@ -143,7 +145,7 @@ impl WorkerSupervisor {
 
     /// What a ClusterProfile gives access to; `None` before they were listed.
     fn profile(&self, name: &str) -> Option<FileState> {
-        let Some(profiles) = &self.context.profiles else {
+        let Some(profiles) = &self.context.settings.profiles else {
             return Some(Err(KubeconfigRefused::ClusterProfile));
         };
         let profile = self.profiles.objects.get(name).map(|profile| &**profile);

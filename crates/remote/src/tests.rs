@@ -23,16 +23,13 @@ use cluster::control::{ConnectionStatus, ManagerInput, WorkerInput};
 use http_body_util::BodyExt;
 use jobs::Kinds;
 use kube::Client;
-use leader::Workers;
+use leader::{ClientMetrics, Workers};
 use runtime::{
     Stop,
     certs::{self, CertPair},
-    credential_expiry::CredentialMetrics,
-    request_metrics::RequestMetrics,
     server::Server,
     tls::{self, CertificateSlot, ServerTls},
-    watch::{Store, WatchMetrics},
-    writer::WriteMetrics,
+    watch::Store,
 };
 use serde_json::{Value, json};
 use tokio::{
@@ -46,7 +43,7 @@ use tokio::{
 };
 
 use crate::{
-    context::{ConnectionTiming, WorkerContext},
+    context::{ConnectionSettings, ConnectionTiming, WorkerContext},
     kubeconfig_file::KubeconfigDirectory,
     kubeconfig_secret::Fingerprint,
     reconcile::{KubeconfigLocation, KubeconfigVersion, TargetConnection},
@@ -254,30 +251,26 @@ fn unregistered_context(
 ) -> WorkerContext {
     let workers = Workers::default();
     let inputs = hub::begin(home.clone(), workers.clone(), lost_after, seen);
-    WorkerContext {
+    let timing = ConnectionTiming {
+        probe_every: Duration::from_millis(20),
+        deadline: Duration::from_secs(5),
+        first_pause: Duration::from_millis(20),
+    };
+    let settings = ConnectionSettings {
         kinds: Kinds::default(),
         watches_queues: false,
-        leadership: runtime::lease::Leadership::alone(),
         home,
         namespace: "kueue-system".to_owned(),
         secrets: Store::default(),
         profiles: None,
         kubeconfig_files: KubeconfigDirectory::default(),
-        inputs,
-        workers,
         origin: "here".to_owned(),
-        requests: RequestMetrics::default(),
-        watches: WatchMetrics::default(),
-        writes: WriteMetrics::default(),
-        credentials: CredentialMetrics::default(),
+        metrics: ClientMetrics::default(),
         check_every: None,
-        last_claim: AtomicU64::new(0),
-        timing: ConnectionTiming {
-            probe_every: Duration::from_millis(20),
-            deadline: Duration::from_secs(5),
-            first_pause: Duration::from_millis(20),
-        },
-    }
+        timing,
+    };
+    let leadership = runtime::lease::Leadership::alone();
+    WorkerContext { settings, leadership, inputs, workers, last_claim: AtomicU64::new(0) }
 }
 
 fn target(kubeconfig: &str) -> TargetConnection {

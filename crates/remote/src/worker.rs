@@ -97,7 +97,7 @@ impl WorkerGoal {
 impl WorkerLoop {
     /// A worker without a connection.
     pub(super) fn new(name: &str, context: Arc<WorkerContext>) -> Self {
-        let attempts = ConnectionAttempts::new(context.timing.first_pause);
+        let attempts = ConnectionAttempts::new(context.settings.timing.first_pause);
         let (goal, name) = (WorkerGoal::Idle, name.into());
         Self { name, context, goal, attempts, connection: None, credential: None, renewal: None }
     }
@@ -110,7 +110,7 @@ impl WorkerLoop {
         }
         let message = "the connection was ended".to_owned();
         self.lose(ConnectionStatus::lost(CLIENT_CONNECTION_FAILED, message)).await;
-        self.context.credentials.set(&self.name, None);
+        self.context.settings.metrics.credentials.set(&self.name, None);
     }
 
     async fn run_commands(&mut self, commands: &mut Receiver<WorkerCommand>) {
@@ -187,7 +187,8 @@ impl WorkerLoop {
         former: &WorkerEndpoint,
         pause: Option<Duration>,
     ) -> Option<Duration> {
-        let next = pause.unwrap_or(self.context.timing.probe_every).min(FORMER_CHECKED_EVERY);
+        let next =
+            pause.unwrap_or(self.context.settings.timing.probe_every).min(FORMER_CHECKED_EVERY);
         match self.check_endpoint(former).await {
             Ok(uid) => self.connect(former, uid.as_deref()).await,
             Err(error) => {
@@ -251,12 +252,17 @@ impl WorkerLoop {
                 renewal.due = credential_renewal(&renewal.kubeconfig, &loaded)
                     .and_then(|renewal| renewal.due);
                 // The kubeconfig was usable before, and only its credential differs.
-                client::build(&loaded.kubeconfig, &self.context.requests.of(&self.name)).ok()
+                client::build(
+                    &loaded.kubeconfig,
+                    &self.context.settings.metrics.requests.of(&self.name),
+                )
+                .ok()
             }
             Err(NotLoaded::Refused(refused)) => return Err(refused),
             Err(failure) => {
                 tracing::warn!(cluster = &*self.name, %failure, "a credential was not renewed");
-                renewal.due = Some(renewal_times::repeated(now, self.context.timing.first_pause));
+                renewal.due =
+                    Some(renewal_times::repeated(now, self.context.settings.timing.first_pause));
                 None
             }
         };
@@ -266,7 +272,7 @@ impl WorkerLoop {
 
     async fn prepare(&mut self, kubeconfig: &Kubeconfig) -> Option<Duration> {
         self.attempts.reset();
-        match client::build(kubeconfig, &self.context.requests.of(&self.name)) {
+        match client::build(kubeconfig, &self.context.settings.metrics.requests.of(&self.name)) {
             Ok(client) => {
                 let endpoint =
                     WorkerEndpoint { server: kubeconfig.server.clone(), client, fresh: true };
@@ -283,7 +289,7 @@ impl WorkerLoop {
     }
 
     async fn probe(&mut self, mut endpoint: WorkerEndpoint) -> Option<Duration> {
-        let timing = self.context.timing;
+        let timing = self.context.settings.timing;
         let pause = match self.check_endpoint(&endpoint).await {
             Ok(uid) => {
                 self.attempts.reset();
@@ -333,7 +339,7 @@ impl WorkerLoop {
         &mut self,
         endpoint: &WorkerEndpoint,
     ) -> Result<Option<String>, Unreachable> {
-        client::probe(&endpoint.client, self.context.timing.deadline).await?;
+        client::probe(&endpoint.client, self.context.settings.timing.deadline).await?;
         // A watch that failed would leave its kind outdated, while the server still answers probes.
         self.check_watches()?;
         // Another cluster may answer at the same address.
@@ -415,7 +421,7 @@ impl WorkerLoop {
         if self.credential.replace(expiry) == Some(expiry) {
             return;
         }
-        self.context.credentials.set(&self.name, expiry);
+        self.context.settings.metrics.credentials.set(&self.name, expiry);
         let input = WorkerInput::Credential(expiry);
         let _ = self.context.inputs.send(ManagerInput::Worker(self.name.clone(), input)).await;
     }

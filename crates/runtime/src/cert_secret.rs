@@ -105,7 +105,7 @@ fn write(data: &mut SecretData, stem: &str, pair: &CertPair) {
 }
 
 /// The Secret, and the names of its certificate.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CertSecret {
     /// The namespace of the Secret.
     pub namespace: String,

@@ -28,23 +28,20 @@ mod templates;
 use std::sync::Arc;
 
 use anyhow::Context;
-use kube::Client;
 use remote::WorkerClients;
 use runtime::{
-    Shutdown, Stop,
     cert_secret::CertSecret,
     health::HealthChecks,
-    request_metrics::RequestMetrics,
     server::Server,
     tls::{self, CertificateSlot},
 };
-use tokio::task::JoinSet;
 
 use self::server::RayApiServer;
 use crate::{
     args::RayApiArgs,
-    certificates::{self, ManagedCertificate},
-    listen,
+    certificate_plan::{CertificateOrigin, CertificatePlan},
+    certificates, listen,
+    process_parts::ProcessParts,
     settings::ProcessSettings,
 };
 
@@ -54,29 +51,22 @@ const SERVICE: &str = "sluice-ray-api";
 /// The Secret with the certificate, if it is not mounted.
 const SECRET: &str = "sluice-ray-api-cert";
 
-/// Fills the slot of the certificate. Returns the readiness check.
-fn keep_certificate(
-    (settings, args): (&ProcessSettings, &RayApiArgs),
-    client: &Client,
-    slot: &Arc<CertificateSlot>,
-    stop: &Stop,
-    tasks: &mut JoinSet<()>,
-) -> anyhow::Result<HealthChecks> {
-    let (slot, served) = (slot.clone(), slot.clone());
-    match &args.ray_api_cert_dir {
-        Some(dir) => {
-            tasks.spawn(certificates::follow(dir.clone(), slot, stop.clone()));
-        }
+/// The certificate of the API: mounted, or created. Readiness waits for it; the API server does not call the API and needs no CA.
+fn certificate_plan(
+    settings: &ProcessSettings,
+    args: &RayApiArgs,
+) -> anyhow::Result<CertificatePlan> {
+    let origin = match &args.ray_api_cert_dir {
+        Some(directory) => CertificateOrigin::Mounted(directory.clone()),
         None => {
             let namespace = settings.file.namespace().to_owned();
-            let host = address(args)?.0;
+            let (host, _) = address(args)?;
             let names = certificates::names(SERVICE, &namespace, &host);
             let secret = CertSecret { namespace, name: SECRET.to_owned(), names };
-            let own = ManagedCertificate::new(client.clone(), secret, slot, Vec::new());
-            tasks.spawn(own.keep(stop.clone()));
+            CertificateOrigin::Created { secret, targets: Vec::new() }
         }
-    }
-    Ok(HealthChecks::default().with("certificate", move || served.is_loaded()))
+    };
+    Ok(CertificatePlan { origin, is_awaited: true })
 }
 
 /// Binds the port and starts to serve. Returns the readiness check of the certificate.
@@ -84,18 +74,17 @@ fn keep_certificate(
 /// # Errors
 /// If the address cannot be bound.
 pub(crate) async fn start(
-    (settings, args): (&ProcessSettings, &RayApiArgs),
-    (client, requests): (&Client, &RequestMetrics),
+    args: &RayApiArgs,
     slot: &Arc<CertificateSlot>,
-    shutdown: &Shutdown,
-    tasks: &mut JoinSet<()>,
+    parts: &mut ProcessParts<'_>,
 ) -> anyhow::Result<HealthChecks> {
-    let ((host, port), stop) = (address(args)?, shutdown.serving());
-    let ready = keep_certificate((settings, args), client, slot, stop, tasks)?;
+    let (settings, (host, port)) = (parts.settings, address(args)?);
+    let ready = certificate_plan(settings, args)?.start(slot, parts);
     let listener = listen::bind("the Ray API", &host, port).await?;
-    let files = settings.kubeconfig_files.clone();
-    let namespace = settings.file.namespace();
-    let workers = WorkerClients::new(client.clone(), namespace, files, requests.clone());
+    let ProcessParts { client, metrics, shutdown, tasks, .. } = parts;
+    let stop = shutdown.serving();
+    let (files, requests) = (settings.kubeconfig_files.clone(), metrics.clients.requests.clone());
+    let workers = WorkerClients::new(client.clone(), settings.file.namespace(), files, requests);
     let router = server::router(RayApiServer::new(client, workers, stop));
     let tls = tls::server_config(slot.clone(), &settings.tls()).context("tls")?;
     let server = Server::tls(router, tls).leaving_at(shutdown.leading().clone());

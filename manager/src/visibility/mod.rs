@@ -19,15 +19,10 @@ mod trusted_proxies;
 
 use std::sync::Arc;
 
-use ::leader::AdmissionExplanations;
 use cluster::control::{index_settings, usage_weights};
-use kube::Client;
 use remote::WorkerClients;
-use runtime::{
-    Shutdown, health::HealthChecks, request_metrics::RequestMetrics, server::Server, watch::Stores,
-};
+use runtime::{health::HealthChecks, server::Server};
 use rustls::ServerConfig;
-use tokio::task::JoinSet;
 use visibility::PendingWorkloads;
 
 pub(crate) use self::pods::PodsMetrics;
@@ -36,7 +31,7 @@ use self::{
     server::VisibilityApi, trusted_proxies::TrustedProxies,
 };
 use crate::{
-    access::Authorizer, first_lists::synced_or_timed_out, listen, settings::ProcessSettings,
+    access::Authorizer, first_lists::synced_or_timed_out, listen, process_parts::ProcessParts,
 };
 
 /// The Service that the API server calls.
@@ -53,30 +48,34 @@ pub(crate) const CERT_DIR: &str = "/visibility";
 /// # Errors
 /// If the address cannot be bound.
 pub(crate) async fn start(
-    settings: &ProcessSettings,
-    (client, stores, explanations): (&Client, &mut Stores, AdmissionExplanations),
-    (requests, metrics): (&RequestMetrics, PodsMetrics),
+    ready: HealthChecks,
     tls: Arc<ServerConfig>,
-    shutdown: &Shutdown,
-    (ready, tasks): (HealthChecks, &mut JoinSet<()>),
+    parts: &mut ProcessParts<'_>,
 ) -> anyhow::Result<HealthChecks> {
+    let ProcessParts { settings, client, stores, shutdown, tasks, .. } = parts;
     let (wanted, stop) = (&settings.file.visibility_server, shutdown.serving());
     let listener = listen::bind("visibility", &wanted.bind_address, wanted.bind_port).await?;
     let (file, gates) = (&settings.file, &settings.gates);
     let pending = PendingWorkloads::new(index_settings(file, gates));
     let pending = pending.weighing_usage(usage_weights(file, gates));
-    let queues = ObservedQueues::new(pending, explanations);
+    let queues = ObservedQueues::new(pending, parts.explanations.clone());
     tasks.spawn(queues.follow(stores, stop.clone()));
     let listed = queues.clone();
     let ready = ready.with("pending-workloads", synced_or_timed_out(move || listed.is_listed()));
     let proxies = TrustedProxies::default();
     tasks.spawn(proxies.follow(stores, stop.clone()));
     let files = settings.kubeconfig_files.clone();
-    let workers =
-        WorkerClients::new(client.clone(), settings.file.namespace(), files, requests.clone());
+    let requests = parts.metrics.clients.requests.clone();
+    let workers = WorkerClients::new(client.clone(), settings.file.namespace(), files, requests);
     let origin = &settings.file.multi_kueue.origin;
     let api = VisibilityApi {
-        pods: WorkloadPodsApi::new(client, workers, origin, metrics, stop.clone()),
+        pods: WorkloadPodsApi::new(
+            client,
+            workers,
+            origin,
+            parts.metrics.pods.clone(),
+            stop.clone(),
+        ),
         queues,
         authenticator: Authenticator::new(client.clone(), proxies),
         authorizer: Authorizer::new(client.clone()),

@@ -15,9 +15,7 @@ use super::{
     SEEN, TestServer, active, next_status,
     supervision::{EAST, Home, client, put, supervised},
 };
-use crate::{
-    cluster_profile::ClusterProfiles, context::WorkerContext, supervisor::WorkerSupervisor,
-};
+use crate::{cluster_profile::ClusterProfiles, supervisor::WorkerSupervisor};
 
 const PROFILE: &str =
     "/apis/multicluster.x-k8s.io/v1alpha1/namespaces/kueue-system/clusterprofiles/east-profile";
@@ -60,7 +58,8 @@ async fn a_profile_and_the_command_of_its_provider_make_the_connection() {
     let mut stores = Stores::new(client(served.clone()), &WatchMetrics::default(), Stop::new());
     let profiles = ClusterProfiles::watch(&mut stores, "kueue-system", &[provider(&token)]);
     tokio::spawn(stores.run());
-    let context = WorkerContext { profiles: Some(profiles), ..supervised(served, "30m", inputs) };
+    let mut context = supervised(served, "30m", inputs);
+    context.settings.profiles = Some(profiles);
     let run = tokio::spawn(async move {
         WorkerSupervisor::new(Arc::new(context), Stop::new()).run().await;
     });

@@ -9,7 +9,8 @@ use crate::{client, confirmed_lists::ConfirmedLists, kubeconfig::Kubeconfig};
 
 fn confirmation(server: &TestServer) -> ConfirmedLists {
     let kubeconfig = Kubeconfig::read(server.kubeconfig("one").as_bytes()).expect("it is valid");
-    let client = client::build(&kubeconfig, &RequestMetrics::default().of("east")).expect("usable");
+    let client =
+        client::build(&kubeconfig, &ClientMetrics::default().requests.of("east")).expect("usable");
     let short = Duration::from_millis(20);
     let timing = ConnectionTiming { probe_every: short, deadline: TIMEOUT, first_pause: short };
     ConfirmedLists::new("east", client, timing, Some("this-place"))

@@ -114,7 +114,8 @@ pub(super) fn supervised(
     let mut clusters = stores.of(MultiKueueCluster::decode_text).subscribe();
     let secrets = kubeconfig_secrets(&mut stores, "kueue-system");
     tokio::spawn(stores.run());
-    let context = WorkerContext { secrets, ..unregistered_context(client, lost_after, seen) };
+    let mut context = unregistered_context(client, lost_after, seen);
+    context.settings.secrets = secrets;
     let inputs = context.inputs.clone();
     tokio::spawn(async move {
         while inputs.send(ManagerInput::MultiKueueCluster(clusters.next().await)).await.is_ok() {}
@@ -167,7 +168,8 @@ async fn a_kubeconfig_in_a_file_is_followed() {
     let directory = tempfile::tempdir().expect("a directory");
     let file = directory.path().join("east");
     let kubeconfig_files = KubeconfigDirectory::new(directory.path().to_owned());
-    let context = WorkerContext { kubeconfig_files, ..supervised(served, "30m", inputs) };
+    let mut context = supervised(served, "30m", inputs);
+    context.settings.kubeconfig_files = kubeconfig_files;
     let run = tokio::spawn(async move {
         WorkerSupervisor::new(Arc::new(context), Stop::new()).run().await;
     });
