@@ -274,26 +274,36 @@ impl<'a> Installation<'a> {
         register::worker(&self.hub, worker, Some(proxy)).await
     }
 
-    /// Starts a manager. The first one answers the webhooks and the aggregated visibility API.
+    /// Starts the first manager, which answers the webhooks and the aggregated visibility API.
     ///
     /// # Errors
     /// If it does not become ready.
-    pub async fn manager(&self, first: bool, environment: &[(&str, &str)]) -> Result<Program> {
-        self.manager_with(first, &Value::Null, environment).await
+    pub async fn first_manager(&self) -> Result<Program> {
+        self.first_manager_with(&Value::Null).await
     }
 
-    /// Starts a manager with additional blocks in its configuration.
+    /// Starts the first manager with additional blocks in its configuration.
     ///
     /// # Errors
     /// If it does not become ready.
-    pub async fn manager_with(
-        &self,
-        first: bool,
-        blocks: &Value,
-        environment: &[(&str, &str)],
-    ) -> Result<Program> {
-        let ports = if first { self.ports } else { InstallationPorts::choose()? };
-        self.manager_on(ports, blocks, environment).await
+    pub async fn first_manager_with(&self, blocks: &Value) -> Result<Program> {
+        self.manager_on(self.ports, blocks, &[]).await
+    }
+
+    /// Starts one more manager, on ports of its own.
+    ///
+    /// # Errors
+    /// If it does not become ready.
+    pub async fn further_manager(&self) -> Result<Program> {
+        self.further_manager_with(&Value::Null).await
+    }
+
+    /// Starts one more manager, on ports of its own, with additional blocks in its configuration.
+    ///
+    /// # Errors
+    /// If it does not become ready.
+    pub async fn further_manager_with(&self, blocks: &Value) -> Result<Program> {
+        self.manager_on(InstallationPorts::choose()?, blocks, &[]).await
     }
 
     /// Starts a manager that answers on these ports.

@@ -76,6 +76,6 @@ impl ManagerLab {
     }
 
     async fn manager_of(&self, installation: &Installation<'_>) -> Result<Program> {
-        installation.manager_with(true, &self.configuration, &[]).await
+        installation.first_manager_with(&self.configuration).await
     }
 }

@@ -87,7 +87,7 @@ async fn started(installation: &Installation<'_>, blocks: &Value) -> Result<Prog
     for nodes in nodes() {
         cluster.add_nodes(&nodes).await?;
     }
-    let manager = installation.manager_with(true, blocks, &[]).await?;
+    let manager = installation.first_manager_with(blocks).await?;
     replay::until_served(&ReplayTarget::new(cluster.client()), secs(60)).await?;
     cluster.apply(SETUP, "base").await.context("installing the objects of the recording")?;
     garbage_collector::until_it_knows_queues(cluster, "base")

@@ -146,5 +146,5 @@ async fn start_manager(installation: &Installation<'_>) -> Result<Program> {
         // Longer than any fault, also on a slow machine: nothing is lost here, so nothing moves.
         "multiKueue": {"dispatcherName": "sluice.dev/capacity", "workerLostTimeout": "10m"},
     });
-    installation.manager_with(true, &blocks, &[]).await
+    installation.first_manager_with(&blocks).await
 }

@@ -31,7 +31,7 @@ async fn a_job_runs_to_its_end_with_the_rendered_installation() -> Result<()> {
     let installation = installation.with_flags(flags(&rendered)?);
     apply(&installation, &rendered).await?;
     let blocks = configuration(&rendered)?;
-    let _manager = installation.manager_with(true, &blocks, &[]).await?;
+    let _manager = installation.first_manager_with(&blocks).await?;
 
     ensure_trusted(&installation).await?;
     job_ends(&installation).await?;

@@ -65,7 +65,7 @@ impl<'a> CrashEnvironment<'a> {
         let secured = Installation::of(lab, PLAN, ports).await?.with_operators(heads.proxy());
         let secured = secured.with_ray_security(RAY_SECURITY)?;
         installation.install().await?;
-        let manager = installation.manager_with(true, &configured(Value::Null), &[]).await?;
+        let manager = installation.first_manager_with(&configured(Value::Null)).await?;
         let agent =
             installation.agent(installation.workers.first().context("a worker")?, &[]).await?;
         installation.register().await?;
@@ -85,7 +85,10 @@ impl<'a> CrashEnvironment<'a> {
         match program {
             CrashingProgram::Manager => {
                 let blocks = configured(blocks);
-                let manager = self.installation.manager_with(true, &blocks, &environment).await?;
+                let manager = self
+                    .installation
+                    .manager_on(self.installation.ports(), &blocks, &environment)
+                    .await?;
                 self.manager = Some(manager);
             }
             CrashingProgram::Agent => {

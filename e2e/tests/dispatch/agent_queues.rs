@@ -33,7 +33,7 @@ async fn an_agent_admits_by_its_queues_for_managers_of_kueue_and_of_this_project
     let installation = installation.with_queues();
     installation.install().await?;
     let worker = installation.workers.first().context("a worker")?;
-    let _manager = installation.manager(true, &[]).await?;
+    let _manager = installation.first_manager().await?;
     installation.register().await?;
     let _agent = installation.agent(worker, &[]).await?;
     worker.add_nodes(&objects::nodes("node", 2, "4")).await?;

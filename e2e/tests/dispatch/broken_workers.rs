@@ -131,7 +131,7 @@ async fn a_worker_that_is_down_when_the_manager_starts_is_used_later() -> Result
     let mut manager = fixture.shared.manager.lock().await;
     manager.take().context("a manager")?.process.terminate(TIMEOUT).await?;
     fixture.worker(2).kill(Component::ApiServer)?;
-    *manager = Some(fixture.installation.manager(true, &[]).await?);
+    *manager = Some(fixture.installation.first_manager().await?);
     fixture.submit(&objects::job("large", 1, "4", 1)).await?;
     others_go_on(&fixture).await?;
     let away = |one: &Workload| {

@@ -42,7 +42,7 @@ async fn garbage_on_a_worker_is_deleted_and_consistency_lists_have_no_effect() -
     let often = json!({"multiKueue": {
         "dispatcherName": "sluice.dev/capacity", "workerLostTimeout": "60s", "gcInterval": "4s",
     }});
-    let running = manager.insert(fixture.installation.manager_with(true, &often, &[]).await?);
+    let running = manager.insert(fixture.installation.first_manager_with(&often).await?);
     fixture.nodes(1, 1, "2").await?;
     fixture.queue("2").await?;
     fixture.submit(&objects::job("train", 2, "1", 15)).await?;
@@ -67,6 +67,6 @@ async fn garbage_on_a_worker_is_deleted_and_consistency_lists_have_no_effect() -
     ensure!(!log.contains("did not tell"), "nothing was lost, and something is said to be");
 
     manager.take().context("the manager")?.process.terminate(TIMEOUT).await?;
-    *manager = Some(fixture.installation.manager(true, &[]).await?);
+    *manager = Some(fixture.installation.first_manager().await?);
     Ok(())
 }

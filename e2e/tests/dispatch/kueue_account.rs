@@ -34,7 +34,7 @@ async fn an_account_that_was_made_for_kueue_suffices_for_the_life_of_a_job() -> 
     installation.install().await?;
     let worker = installation.workers.first().context("a worker")?;
     // The default dispatcher: the account cannot read reports.
-    let _manager = installation.manager_with(true, &json!({"multiKueue": {}}), &[]).await?;
+    let _manager = installation.first_manager_with(&json!({"multiKueue": {}})).await?;
     register(&installation.hub, worker).await?;
     let _agent = installation.agent(worker, &[]).await?;
     worker.add_nodes(&objects::nodes("node", 2, "4")).await?;

@@ -53,10 +53,10 @@ async fn a_job_without_ready_pods_is_requeued_and_then_deactivated() -> Result<(
         "timeout": "2s",
         "requeuingStrategy": {"backoffBaseSeconds": 1, "backoffLimitCount": 1},
     }});
-    let other = fixture.installation.manager_with(true, &hasty, &[]).await?;
+    let other = fixture.installation.first_manager_with(&hasty).await?;
     let outcome = never_come(&fixture).await;
     other.process.terminate(TIMEOUT).await?;
-    *manager = Some(fixture.installation.manager(true, &[]).await?);
+    *manager = Some(fixture.installation.first_manager().await?);
     outcome
 }
 

@@ -32,8 +32,8 @@ async fn queued_work_moves_to_a_worker_that_gets_room() -> Result<()> {
     let [queues, rooms] = installation.workers.as_slice() else { anyhow::bail!("two workers") };
     let own = Installation::of_worker(lab, queues.name(), InstallationPorts::choose()?).await?;
     own.install().await?;
-    let _queues = own.manager(true, &[]).await?;
-    let _manager = installation.manager(true, &[]).await?;
+    let _queues = own.first_manager().await?;
+    let _manager = installation.first_manager().await?;
     let _agent = installation.agent(rooms, &[]).await?;
     installation.register().await?;
 

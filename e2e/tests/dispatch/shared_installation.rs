@@ -46,7 +46,7 @@ impl SharedInstallation {
         let ports = InstallationPorts::choose()?;
         let installation = Installation::of(&lab, PLAN, ports).await?;
         installation.install().await?;
-        let manager = installation.manager(true, &[]).await?;
+        let manager = installation.first_manager().await?;
         installation.register().await?;
         let mut agents = Vec::new();
         for worker in &installation.workers {

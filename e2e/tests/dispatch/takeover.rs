@@ -14,10 +14,10 @@ async fn every_job_runs_once_when_the_leader_is_killed() -> Result<()> {
     let mut shared = fixture.shared.manager.lock().await;
     // The leader must not serve the webhooks, because those of the standby stay available.
     let first = until_led_by_another(fixture.hub(), "", TIMEOUT).await?;
-    let leader = fixture.installation.manager(false, &[]).await?;
+    let leader = fixture.installation.further_manager().await?;
     shared.take().context("a manager")?.process.terminate(TIMEOUT).await?;
     let second = until_led_by_another(fixture.hub(), &first, TIMEOUT).await?;
-    *shared = Some(fixture.installation.manager(true, &[]).await?);
+    *shared = Some(fixture.installation.first_manager().await?);
 
     for number in [1, 2] {
         fixture.nodes(number, 1, "2").await?;

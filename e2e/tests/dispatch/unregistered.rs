@@ -71,7 +71,7 @@ async fn one_that_went_while_no_manager_ran_is_told_of_and_goes_on_when_it_is_re
     fixture.until_workload("train", "is recorded there", admitted).await?;
     manager.take().context("a manager")?.process.terminate(TIMEOUT).await?;
     delete(&fixture.hub().cluster_api::<MultiKueueCluster>(), "worker-2").await?;
-    *manager = Some(fixture.installation.manager(true, &[]).await?);
+    *manager = Some(fixture.installation.first_manager().await?);
 
     let published = |all: &[Event]| {
         all.iter().any(|one| {

@@ -53,7 +53,7 @@ async fn workers_are_registered_and_registered_again_and_a_foreign_secret_stays(
     ensure!(!succeeded && said.contains(expected), "{said}");
 
     installation.install().await?;
-    let manager = installation.manager(true, &[]).await?;
+    let manager = installation.first_manager().await?;
     let foreign = ["create", "secret", "generic", "worker-2", "-n", NAMESPACE];
     hub.kubectl(&[&foreign[..], &["--from-literal=kubeconfig=foreign"]].concat()).await?;
     let (succeeded, said) = register(&played, &lab).await?;

@@ -84,7 +84,7 @@ impl SharedInstallation {
         let frameworks = json!({
             "integrations": {"frameworks": FRAMEWORKS},
         });
-        let manager = installation.manager_with(true, &frameworks, &[]).await?;
+        let manager = installation.first_manager_with(&frameworks).await?;
         // JobSet is built in. Its CRD may come after the manager, as on a cluster that gets its operator later.
         for cluster in std::iter::once(hub).chain(workers) {
             serve(cluster, JOB_SET_CRD).await?;

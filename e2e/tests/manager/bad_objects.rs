@@ -41,7 +41,7 @@ async fn wrong_objects_cost_themselves_only() -> Result<()> {
     let installation = Installation::of(&lab, plan, InstallationPorts::choose()?).await?;
     installation.install().await?;
     let frameworks = json!({"integrations": {"frameworks": ["batch/job", "pod"]}});
-    let manager = installation.manager_with(true, &frameworks, &[]).await?;
+    let manager = installation.first_manager_with(&frameworks).await?;
     let cluster = &installation.hub;
     let namespace =
         json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SPACE}}).to_string();

@@ -45,7 +45,7 @@ async fn finished_and_deactivated_work_goes_and_usage_is_recorded() -> Result<()
             {"name": "type", "sourceKind": "Workload", "trackedValues": ["train"]},
         ]},
     });
-    let manager = installation.manager_with(true, &blocks, &[]).await?;
+    let manager = installation.first_manager_with(&blocks).await?;
     let cluster = &installation.hub;
     let namespace =
         json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SPACE}}).to_string();

@@ -20,7 +20,7 @@ async fn a_replica_that_stops_answers_and_leads_no_more() -> Result<()> {
     let installation = Installation::of(&lab, plan, InstallationPorts::choose()?).await?;
     let installation = installation.with_flags(vec![DELAY.to_owned()]);
     installation.install().await?;
-    let manager = installation.manager(true, &[]).await?;
+    let manager = installation.first_manager().await?;
     installation.aggregate_visibility().await?;
     let hub = &installation.hub;
     until_held(hub, true).await?;

@@ -63,7 +63,7 @@ impl SharedInstallation {
         installation.install().await?;
         operated_kinds(&installation.hub).await?;
         let frameworks = json!({"integrations": {"frameworks": FRAMEWORKS}});
-        let manager = installation.manager_with(true, &frameworks, &[]).await?;
+        let manager = installation.first_manager_with(&frameworks).await?;
         installation.register().await?;
         let [first, second] = &installation.workers[..] else { bail!("two workers") };
         let agent = installation.agent(first, &[]).await?;

@@ -121,7 +121,7 @@ async fn ray_clusters_are_secured() -> Result<()> {
     let folder = root().join("crates/ray/manifests");
     installation.hub.apply_kustomization(&folder, NAMESPACE).await?;
     let frameworks = json!({"integrations": {"frameworks": ["batch/job", "ray.io/raycluster"]}});
-    let manager = installation.manager_with(true, &frameworks, &[]).await?;
+    let manager = installation.first_manager_with(&frameworks).await?;
     installation.register().await?;
     let worker = installation.workers.first().context("a worker")?;
     let agent = installation.agent(worker, &[]).await?;
@@ -147,7 +147,7 @@ async fn ray_clusters_are_secured() -> Result<()> {
 
     // The manager reads no Routes: what it adds for OAuth follows from its file.
     manager.process.kill().await?;
-    let _manager = on_routes.manager_with(true, &frameworks, &[]).await?;
+    let _manager = on_routes.first_manager_with(&frameworks).await?;
     ray_oauth::dispatched(&installation.hub, worker, &space)
         .await
         .context("dispatched to OpenShift")

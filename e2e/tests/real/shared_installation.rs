@@ -62,7 +62,7 @@ impl SharedInstallation {
     async fn start_programs(&self) -> Result<()> {
         let installation = self.installation().await?;
         let mut programs = self.programs.lock().await;
-        programs.push(installation.manager_with(true, &settings(), &[]).await?);
+        programs.push(installation.first_manager_with(&settings()).await?);
         for worker in &installation.workers {
             programs.push(installation.agent(worker, &[]).await?);
         }

@@ -77,7 +77,7 @@ async fn install(installation: &Installation<'_>) -> Result<Vec<Program>> {
     operated_kinds(&installation.hub).await?;
     let frameworks = json!(["pod", "ray.io/raycluster", "ray.io/rayjob"]);
     let settings = json!({"integrations": {"frameworks": frameworks}});
-    let mut programs = vec![installation.manager_with(true, &settings, &[]).await?];
+    let mut programs = vec![installation.first_manager_with(&settings).await?];
     for worker in &installation.workers {
         programs.push(installation.agent(worker, &[]).await?);
     }

@@ -66,7 +66,7 @@ async fn running_work_goes_on_under_a_new_manager_cluster() -> Result<()> {
     other_kinds::install(&lost.hub).await?;
     let _controllers = other_kinds::play(&lost.workers, namespace).await?;
     lost.register().await?;
-    let manager = lost.manager_with(true, &enabled(), &[]).await?;
+    let manager = lost.first_manager_with(&enabled()).await?;
     let mut agents = Vec::new();
     for worker in &lost.workers {
         worker.add_nodes(&objects::own_nodes(namespace, 4, "2")).await?;
@@ -101,7 +101,7 @@ async fn take_over(next: &Installation<'_>, namespace: &str) -> Result<Program> 
     other_kinds::install(&next.hub).await?;
     configure(&next.hub).await?;
     next.register().await?;
-    let manager = next.manager_with(true, &enabled(), &[]).await?;
+    let manager = next.first_manager_with(&enabled()).await?;
     objects::own_queue(&next.hub, namespace, QUOTA, &["worker-1", "worker-2"]).await?;
     until_shared(&next.hub).await?;
     Ok(manager)

@@ -46,7 +46,7 @@ impl UnregisteredInstallation {
         let plan = InstallationPlan { workers: 2, elects: true };
         let installation = Installation::of(lab, plan, InstallationPorts::choose()?).await?;
         installation.install().await?;
-        let mut programs = vec![installation.manager(true, &[]).await?];
+        let mut programs = vec![installation.first_manager().await?];
         for worker in &installation.workers {
             programs.push(installation.agent(worker, &[]).await?);
         }

@@ -89,7 +89,7 @@ async fn without_its_feature_gate_nothing_is_served() -> Result<()> {
         "visibilityServer": {"bindAddress": "127.0.0.1", "bindPort": port},
         "featureGates": {"VisibilityOnDemand": false},
     });
-    let manager = fixture.installation.manager_with(false, &blocks, &[]).await?;
+    let manager = fixture.installation.further_manager_with(&blocks).await?;
     let refused = TcpStream::connect(("127.0.0.1", port)).await.map(drop);
     let refused = refused.map_err(|error| error.kind());
     assert_eq!(refused, Err(ErrorKind::ConnectionRefused), "though the manager is ready");

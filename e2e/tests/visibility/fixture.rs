@@ -63,10 +63,10 @@ async fn start() -> Result<Managers> {
     let ports = InstallationPorts::choose()?;
     let installation = Installation::of(&lab, PLAN, ports).await?;
     installation.install().await?;
-    let first = installation.manager(true, &[]).await?;
+    let first = installation.first_manager().await?;
     let second_port = free_port()?;
     let blocks = json!({"visibilityServer": {"bindAddress": "127.0.0.1", "bindPort": second_port}});
-    let second = installation.manager_with(false, &blocks, &[]).await?;
+    let second = installation.further_manager_with(&blocks).await?;
     installation.aggregate_visibility().await?;
     drop(installation);
     Ok(Managers { lab, ports, first, _second: second, second_port })

@@ -128,7 +128,7 @@ async fn every_replica_has_the_same_list() -> Result<()> {
     // A replica that starts with many objects lists them before it answers.
     let port = harness::free_port()?;
     let blocks = json!({"visibilityServer": {"bindAddress": "127.0.0.1", "bindPort": port}});
-    let third = fixture.installation.manager_with(false, &blocks, &[]).await?;
+    let third = fixture.installation.further_manager_with(&blocks).await?;
     let client = fixture.at_manager(port, fixture.administrator()?).await?;
     let never_unknown = |response: &ApiResponse| {
         assert_ne!(response.code, 404, "{response:?}");

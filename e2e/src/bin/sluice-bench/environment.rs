@@ -64,7 +64,7 @@ impl<'a> BenchEnvironment<'a> {
         if operates {
             operated_kinds(&installation.hub).await?;
         }
-        let manager = installation.manager_with(true, &blocks, &[]).await?;
+        let manager = installation.first_manager_with(&blocks).await?;
         installation.register().await?;
         let mut agents = Vec::new();
         for (worker, nodes) in installation.workers.iter().zip(&workers) {
@@ -115,7 +115,7 @@ impl<'a> BenchEnvironment<'a> {
 
     /// Starts a manager in the place of an ended one.
     pub(crate) async fn start_manager(&mut self) -> Result<()> {
-        self.manager = self.installation.manager_with(true, &self.blocks, &[]).await?;
+        self.manager = self.installation.first_manager_with(&self.blocks).await?;
         Ok(())
     }
 

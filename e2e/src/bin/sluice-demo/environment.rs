@@ -50,7 +50,10 @@ impl<'a> DemoEnvironment<'a> {
         let mut programs = Vec::new();
         for number in 0..MANAGERS {
             let blocks = mixture::configuration();
-            programs.push(installation.manager_with(number == 0, &blocks, &[]).await?);
+            programs.push(match number {
+                0 => installation.first_manager_with(&blocks).await?,
+                _ => installation.further_manager_with(&blocks).await?,
+            });
         }
         installation.register().await?;
         for (worker, (count, cpu, memory)) in installation.workers.iter().zip(NODES) {
