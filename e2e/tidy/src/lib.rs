@@ -16,6 +16,7 @@
 //! | [`delegates`] | a type that forwards a trait forwards every method with a default |
 //! | [`words`] | words for persons in comments and documents |
 //! | [`home_made`] | home-made words in comments and names |
+//! | [`lab_readme`] | the README of the lab lists every folder of tests and quotes tests |
 //! | [`suites`] | the Makefile runs every suite |
 //! | [`type_names`] | one meaning per type name |
 //! | [`settings`] | the table of Kueue's settings says what the code reads |
@@ -33,6 +34,7 @@ pub mod function_lengths;
 pub mod glossary;
 pub mod home_made;
 pub mod impl_files;
+pub mod lab_readme;
 pub mod links;
 pub mod manifests;
 pub mod maps;

@@ -55,6 +55,11 @@ fn every_link_of_a_document_leads_to_a_file() {
 }
 
 #[test]
+fn the_readme_of_the_lab_lists_the_tests_and_quotes_them() {
+    assert_eq!(lab_readme::wrong(&files()), NONE);
+}
+
+#[test]
 fn every_map_names_all_modules() {
     assert_eq!(maps::unnamed(&files()), NONE);
 }
