@@ -230,7 +230,7 @@ mod tests {
         assert_eq!(listed.len(), 3);
     }
 
-    /// The same token gets the same page for ever.
+    /// A server that answers every token with a page and a further token.
     #[tokio::test]
     async fn a_list_without_an_end_is_a_failure() {
         let client = server(|_| Some("same".to_owned()));

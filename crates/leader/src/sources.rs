@@ -178,7 +178,7 @@ impl Sources<AgentInput> {
         sources
     }
 
-    /// The same for an agent that asks an autoscaler for nodes. Optional: a cluster may have no such kind, or the agent no right.
+    /// Adds what an agent observes that asks an autoscaler for nodes. Optional: a cluster may have no such kind, or the agent no right.
     #[must_use]
     pub fn with_provisioning(mut self, stores: &mut Stores) -> Self {
         let requests = provisioning_requests(stores).optional();
@@ -188,7 +188,7 @@ impl Sources<AgentInput> {
         self
     }
 
-    /// The same for an agent that admits by the queues of its cluster.
+    /// Adds what an agent observes that admits by the queues of its cluster.
     #[must_use]
     pub fn with_queues(mut self, stores: &mut Stores) -> Self {
         self.all(stores, |change| AgentInput::Queue(QueueInput::Namespace(change)));

@@ -197,7 +197,7 @@ fn of_request(
     // The status counts the attempts without a request.
     let attempt = present.map_or(known.retry_count.unwrap_or(0), |one| one.number) + 1;
     let name = request_name(name_text(workload), &known.name, attempt);
-    match create(asking, (&name, config), entries) {
+    match create(asking, &name, config, entries) {
         Ok(step) => decision.step = step,
         Err(message) => decision.update = problem(known, message).update,
     }
@@ -228,7 +228,8 @@ fn is_over_before_admission(request: &ProvisioningRequest, workload: &Workload) 
 /// The next step towards a request of this name; `None` while one of its objects is about to go.
 fn create(
     asking: AskingWorkload<'_>,
-    (name, config): (&str, &ProvisioningRequestConfigSpec),
+    name: &str,
+    config: &ProvisioningRequestConfigSpec,
     entries: &[EntryPods<'_>],
 ) -> Result<Option<RequestStep>, String> {
     let same_name = asking.requests.iter().find(|one| one.metadata.name.as_deref() == Some(name));
@@ -251,7 +252,7 @@ fn create(
             missing.push(made.map_err(|error| error.to_string())?);
             continue;
         };
-        match TemplateOwner::of(known, asking.workload, (name, None)) {
+        match TemplateOwner::of(known, asking.workload, name, None) {
             TemplateOwner::Workload | TemplateOwner::Request => {}
             // Its pods may be others than those of this admission.
             TemplateOwner::FormerRequest => stale.push(template),
@@ -279,7 +280,7 @@ fn hand_over(asking: AskingWorkload<'_>, request: &ProvisioningRequest) -> Optio
     let templates = request.spec.pod_sets.iter().filter_map(|entry| {
         let name = &entry.pod_template_ref.name;
         let template = asking.template(name)?;
-        let owner = TemplateOwner::of(template, asking.workload, (&own_name, uid));
+        let owner = TemplateOwner::of(template, asking.workload, &own_name, uid);
         (owner == TemplateOwner::Workload)
             .then(|| (name.clone(), owners_with_request(template, request)))
     });

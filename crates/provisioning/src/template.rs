@@ -79,16 +79,17 @@ impl TemplateOwner {
     pub fn of(
         template: &EntryTemplate,
         workload: &Workload,
-        (name, uid): (&str, Option<&str>),
+        request_name: &str,
+        request_uid: Option<&str>,
     ) -> Self {
         let Some(owner) = controller(&template.metadata) else {
             return Self::Other;
         };
         if workload.metadata.uid.as_deref() == Some(&*owner.uid) {
             Self::Workload
-        } else if uid == Some(&*owner.uid) {
+        } else if request_uid == Some(&*owner.uid) {
             Self::Request
-        } else if (&*owner.kind, &*owner.name) == (ProvisioningRequest::KIND, name) {
+        } else if (&*owner.kind, &*owner.name) == (ProvisioningRequest::KIND, request_name) {
             Self::FormerRequest
         } else {
             Self::Other

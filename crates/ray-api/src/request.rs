@@ -11,7 +11,7 @@ const WITH_TEMPLATES: &[&str] = &["rayclusters", "rayjobs", "rayservices"];
 /// Where the paths of objects of Ray begin.
 const OBJECTS: &str = "/apis/ray.io/v1/";
 
-/// The same request without the slash at the end of a path of objects; `None` if there is none.
+/// A request without the slash at the end of a path of objects; `None` if there is none.
 ///
 /// The API server reads the same object from both, so the slash is left out before the path is read, reviewed and sent on. To a
 /// head a slash means something, so the paths of Services stay as they are.

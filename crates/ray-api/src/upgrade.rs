@@ -18,7 +18,8 @@ pub(crate) const WEBSOCKET: &str = "websocket";
 /// If it asks for one that is not.
 pub fn asks_for_upgrade(
     request: &RayApiRequest<'_>,
-    (method, version): (&Method, Version),
+    method: &Method,
+    version: Version,
     headers: &HeaderMap,
 ) -> Result<bool, RayApiRefusal> {
     // HTTP/2 has no such headers, and one without the other means nothing.
@@ -113,9 +114,9 @@ mod tests {
             let method = Method::from_bytes(method.as_bytes()).expect("a method");
             let request = RayApiRequest::of(&Method::GET, path).expect("a request");
             let headers = headers(connection, protocol);
-            let asks = asks_for_upgrade(&request, (&method, Version::HTTP_11), &headers);
+            let asks = asks_for_upgrade(&request, &method, Version::HTTP_11, &headers);
             assert_eq!(asks, expected, "{path} {method} {connection} {protocol}");
-            let newer = asks_for_upgrade(&request, (&method, Version::HTTP_2), &headers);
+            let newer = asks_for_upgrade(&request, &method, Version::HTTP_2, &headers);
             assert_eq!(newer, Ok(false), "{path}");
         }
     }

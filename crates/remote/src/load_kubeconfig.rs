@@ -64,9 +64,7 @@ impl KubeconfigSources<'_> {
     /// If it cannot be read, or does not exist.
     pub(super) async fn read(&self, location: &KubeconfigLocation) -> Result<Vec<u8>, NotLoaded> {
         match location {
-            KubeconfigLocation::Secret(name) => {
-                of_secret((self.home, self.namespace), name, self.deadline).await
-            }
+            KubeconfigLocation::Secret(name) => self.of_secret(name).await,
             KubeconfigLocation::File(path) => {
                 let read = self.files.clone().read(path.clone());
                 let late = |_| later(&location.to_string(), &unanswered(self.deadline));
@@ -75,6 +73,20 @@ impl KubeconfigSources<'_> {
             // Only the leader runs the commands that give a credential.
             KubeconfigLocation::Profile(_) => Err(later(&location.to_string(), ON_LEADER_ONLY)),
         }
+    }
+
+    async fn of_secret(&self, name: &str) -> Result<Vec<u8>, NotLoaded> {
+        // Guarded: the client prints bodies that do not decode, and this one is a Secret.
+        let secrets: Api<Guarded<Secret>> = Api::namespaced(self.home.clone(), self.namespace);
+        let answer = tokio::time::timeout(self.deadline, secrets.get_opt(name)).await;
+        let later = |cause: &str| later(&format!("secret \"{name}\""), cause);
+        let secret = answer
+            .map_err(|_| later(&unanswered(self.deadline)))?
+            .map_err(|error| later(&client::describe(&error)))?
+            .ok_or_else(|| KubeconfigRefused::NoSecret(name.into()))?;
+        let mut secret = secret.0.map_err(|_| later("it does not decode"))?;
+        let text = secret.data.as_mut().and_then(|data| data.remove(KEY));
+        Ok(text.ok_or_else(|| KubeconfigRefused::NoKey(name.into()))?.0)
     }
 }
 
@@ -130,24 +142,6 @@ async fn of_profile(
     let credential_expires = kubeconfig.credential_expiry().map(|expiry| expiry.expires);
     let renewed_before = credential.expires.into_iter().chain(credential_expires).min();
     Ok(LoadedKubeconfig { kubeconfig, renewed_before })
-}
-
-async fn of_secret(
-    (home, namespace): (&Client, &str),
-    name: &str,
-    deadline: Duration,
-) -> Result<Vec<u8>, NotLoaded> {
-    // Guarded: the client prints bodies that do not decode, and this one is a Secret.
-    let secrets: Api<Guarded<Secret>> = Api::namespaced(home.clone(), namespace);
-    let answer = tokio::time::timeout(deadline, secrets.get_opt(name)).await;
-    let later = |cause: &str| later(&format!("secret \"{name}\""), cause);
-    let secret = answer
-        .map_err(|_| later(&unanswered(deadline)))?
-        .map_err(|error| later(&client::describe(&error)))?
-        .ok_or_else(|| KubeconfigRefused::NoSecret(name.into()))?;
-    let mut secret = secret.0.map_err(|_| later("it does not decode"))?;
-    let text = secret.data.as_mut().and_then(|data| data.remove(KEY));
-    Ok(text.ok_or_else(|| KubeconfigRefused::NoKey(name.into()))?.0)
 }
 
 fn later(place: &str, cause: &str) -> NotLoaded {

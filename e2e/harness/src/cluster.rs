@@ -122,7 +122,7 @@ impl Cluster {
         self.kubeconfig_for_long(namespace, service_account, secs(3600)).await
     }
 
-    /// The same with a token of this lifetime.
+    /// A kubeconfig with a token of this lifetime.
     pub async fn kubeconfig_for_long(
         &self,
         namespace: &str,
@@ -187,7 +187,7 @@ impl Cluster {
         self.restart_with(component, &[]).await
     }
 
-    /// The same with arguments after the usual ones, which hold until the next restart.
+    /// Starts a component again with arguments after the usual ones, which hold until the next restart.
     pub async fn restart_with(
         &self,
         component: Component,

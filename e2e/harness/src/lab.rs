@@ -147,7 +147,7 @@ impl TestLab {
         }
     }
 
-    /// The same for a test that breaks components: no other test has a space as long as this one.
+    /// A space for a test that breaks components: no other test has a space as long as this one.
     pub async fn space_alone(&'static self, test: &str) -> Result<Space, LabError> {
         let alone = self.peace.write().await;
         self.heal().await?;

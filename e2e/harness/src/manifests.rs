@@ -62,7 +62,7 @@ impl Cluster {
         self.apply_all(parse("text", yaml)?, namespace).await
     }
 
-    /// The same for all `.yaml` files of a directory, in the order of their names, without those below it.
+    /// Applies all `.yaml` files of a directory, in the order of their names, without those below it.
     pub async fn apply_directory(
         &self,
         directory: &Path,

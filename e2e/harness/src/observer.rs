@@ -54,7 +54,7 @@ impl Observer {
         Self::start_with(follows.collect(), namespace, within).await
     }
 
-    /// The same, through other connections than the clusters' own: for tests of the observer itself.
+    /// Starts to observe through other connections than the clusters' own: for tests of the observer itself.
     pub async fn start_with(
         connections: Vec<(Cluster, Api<Pod>)>,
         namespace: &str,
@@ -94,7 +94,7 @@ impl Observer {
         Ok(self.ledger().judge(job, work))
     }
 
-    /// The same about a pod without an owner. The manager's copy of a pod shows the status of the worker's, and is no run.
+    /// The verdict about a pod without an owner. The manager's copy of a pod shows the status of the worker's, and is no run.
     pub async fn judge_pod(
         &self,
         pod: &str,

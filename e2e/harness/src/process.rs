@@ -130,7 +130,7 @@ impl Launch {
         self.start_in(&lab.state().directory)
     }
 
-    /// The same without a lab, with the log in this directory.
+    /// Starts the program without a lab, with the log in this directory.
     pub fn start_in(self, directory: &Path) -> Result<Process, ProcessError> {
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);

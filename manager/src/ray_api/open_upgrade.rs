@@ -65,7 +65,7 @@ impl OpenUpgrade {
         drop(self.permit);
     }
 
-    /// Until the same request would be refused.
+    /// Returns when a request for this connection would be refused.
     async fn until_refused(&self) {
         loop {
             sleep(ASKED_EVERY).await;

@@ -154,7 +154,7 @@ impl RayApiServer {
         let permit = self.limits.try_acquire(watch)?;
         let user = self.user(&parts.headers).await?;
         let request = request?;
-        let upgrade = asks_for_upgrade(&request, (&parts.method, parts.version), &parts.headers)?;
+        let upgrade = asks_for_upgrade(&request, &parts.method, parts.version, &parts.headers)?;
         match request {
             RayApiRequest::Service(call) if upgrade => {
                 self.upgraded(&call, user, parts, body, permit).await

@@ -83,7 +83,7 @@ fn assignment(
         let covered = |resource: &&String| group.covered_resources.contains(resource);
         for resource in usage.keys().filter(covered) {
             let same_name = of_clone.flavors.get(resource);
-            let flavor = flavor(group, (carried.as_ref(), same_name), hub);
+            let flavor = flavor(group, carried.as_ref(), same_name, hub);
             let (queue, of) = (name.to_owned(), resource.clone());
             let flavor = flavor.ok_or(NotRebuilt::NoFlavor { queue, resource: of })?;
             let flavor_name = flavor.metadata.name.clone().unwrap_or_default();
@@ -102,7 +102,8 @@ fn assignment(
 /// The flavor of a group that explains what the pods were given. A worker with queues of its own says the name of its own flavor.
 fn flavor<'a>(
     group: &ResourceGroup,
-    (carried, same_name): (Option<&PodSetInfo>, Option<&String>),
+    carried: Option<&PodSetInfo>,
+    same_name: Option<&String>,
     hub: &'a ObservedHub,
 ) -> Option<&'a ResourceFlavor> {
     let named = |name: &String| by_name(&hub.flavors, name, |one| &one.metadata);

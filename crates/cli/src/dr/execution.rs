@@ -60,7 +60,8 @@ pub async fn make_incarnation(
 /// If the request fails.
 pub async fn take_entry_over(
     worker: &Client,
-    (origin, uid): (&str, &str),
+    origin: &str,
+    uid: &str,
 ) -> Result<(), RebuildFailure> {
     let object = || format!("ClusterCapacity {LOCAL}");
     let api: Api<ClusterCapacity> = Api::all(worker.clone());

@@ -165,7 +165,7 @@ pub async fn rebuild(
         execute(client, (&hub, &stamp), &workers.clients, &mut rows).await;
         // Last: until then the manager does not use the worker.
         for worker in of_another_manager.iter().filter_map(|name| workers.clients.get(name)) {
-            take_entry_over(worker, (&origin, &hub.uid)).await?;
+            take_entry_over(worker, &origin, &hub.uid).await?;
         }
     }
     let dry_run = request.dry_run;

@@ -56,13 +56,13 @@ impl HubInstallation {
     ) -> Result<Self, InstallationFailure> {
         let map: Option<ConfigMap> = find_in(client, namespace, CONFIG_MAP).await?;
         let text = map.and_then(|map| map.data?.remove(KEY));
-        Self::of((text.as_deref(), namespace), declared).map_err(|reason| {
+        Self::of(text.as_deref(), namespace, declared).map_err(|reason| {
             InstallationFailure::Content { namespace: namespace.to_owned(), reason }
         })
     }
 
     /// From the text of the file, and the namespace of its ConfigMap.
-    fn of((text, namespace): (Option<&str>, &str), declared: &Kinds) -> Result<Self, String> {
+    fn of(text: Option<&str>, namespace: &str, declared: &Kinds) -> Result<Self, String> {
         let file = match text {
             Some(text) => Configuration::load(text, Some(namespace)),
             None => Configuration::without_file(Some(namespace)),
@@ -91,7 +91,7 @@ mod tests {
         let map: ConfigMap = serde_saphyr::from_str(manifest).expect("a ConfigMap");
         assert_eq!(map.metadata.name.as_deref(), Some(CONFIG_MAP));
         let text = map.data.expect("data").remove(KEY).expect("the file");
-        let read = HubInstallation::of((Some(&text), "hub"), &Kinds::default());
+        let read = HubInstallation::of(Some(&text), "hub", &Kinds::default());
         let read = read.expect("a configuration");
         let names: Vec<&str> = read.kinds.iter().map(jobs::Kind::name).collect();
         let all = Kinds::built_in().with_workloads();
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn without_a_file_every_built_in_kind_counts() {
-        let read = HubInstallation::of((None, "hub"), &Kinds::default()).expect("defaults");
+        let read = HubInstallation::of(None, "hub", &Kinds::default()).expect("defaults");
         assert_eq!(read.namespace, "hub");
         assert_eq!(read.kinds, Kinds::built_in().with_workloads());
         assert!(!read.is_configured);
@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn a_broken_file_is_an_error() {
         let text = "kind: Configuration\napiVersion: x";
-        let read = HubInstallation::of((Some(text), "hub"), &Kinds::default());
+        let read = HubInstallation::of(Some(text), "hub", &Kinds::default());
         assert!(read.expect_err("broken").contains("apiVersion"));
     }
 }

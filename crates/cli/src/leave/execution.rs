@@ -97,7 +97,7 @@ impl EndingRegistration<'_> {
             (LeaveStep::EndWork, _) => end_work(hub, request, report).await?,
             (LeaveStep::LeaveConfigs, _) => {
                 let configs = cluster.as_ref().map(joined_configs).unwrap_or_default();
-                remove_memberships(hub, (name, &configs), report).await?;
+                remove_memberships(hub, name, &configs, report).await?;
             }
             (LeaveStep::MarkSecret, _) => mark_secret(hub, request, secret).await?,
             (LeaveStep::RemoveCluster, _) => {
@@ -256,7 +256,8 @@ async fn end_work(
 /// Removes the worker from the configurations that `join` added it to.
 async fn remove_memberships(
     client: &Client,
-    (name, configs): (&str, &[String]),
+    name: &str,
+    configs: &[String],
     report: &(dyn Fn(&str) + Sync),
 ) -> Result<(), LeaveFailure> {
     for config in configs {

@@ -58,7 +58,8 @@ pub fn location_of(workload: &Workload) -> Result<WorkloadLocation, PodsRefusal>
 pub fn check_copy(
     workload: &Workload,
     copy: Option<&Workload>,
-    (cluster, origin): (&str, &str),
+    cluster: &str,
+    origin: &str,
 ) -> Result<(), PodsRefusal> {
     let (workload_name, cluster) = (name_of(&workload.metadata).to_owned(), cluster.to_owned());
     let Some(copy) = copy else {
@@ -151,7 +152,7 @@ mod tests {
                 "metadata": {"name": "w", "labels": labels, "annotations": annotations}, "spec": {},
             });
             let copy: Workload = serde_json::from_value(copy).expect("a Workload");
-            check_copy(&own, Some(&copy), ("east", "multikueue"))
+            check_copy(&own, Some(&copy), "east", "multikueue")
         };
         assert_eq!(checked("multikueue", Some("u"), "2"), Ok(()));
         assert_eq!(checked("multikueue", None, "2"), Ok(()), "a copy of Kueue");
@@ -180,7 +181,7 @@ mod tests {
                 serde_json::from_value(json!({"metadata": metadata, "spec": {}}))
                     .expect("a Workload")
             };
-            let checked = check_copy(&with(&own), Some(&with(&copied)), ("east", "multikueue"));
+            let checked = check_copy(&with(&own), Some(&with(&copied)), "east", "multikueue");
             assert_eq!(checked.is_ok(), counts, "{own} {copied}");
         }
     }
@@ -188,7 +189,7 @@ mod tests {
     #[test]
     fn a_copy_that_is_gone_was_removed_after_the_end() {
         let gone = |status: &Value| {
-            let refusal = check_copy(&workload(status), None, ("east", "multikueue"));
+            let refusal = check_copy(&workload(status), None, "east", "multikueue");
             let refusal = refusal.expect_err("no copy");
             assert_eq!(refusal.code(), 404);
             refusal.to_string()

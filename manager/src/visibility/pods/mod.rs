@@ -123,7 +123,7 @@ impl WorkloadPodsApi {
                 let (name, uid) = found;
                 let namespace = call.namespace.to_owned();
                 let pod = LogPod { reads: reads.clone(), namespace, name, uid };
-                self.log(pod, (call, query), permit).await
+                self.log(pod, call, query, permit).await
             }
         }
     }
@@ -157,7 +157,7 @@ impl WorkloadPodsApi {
         })?;
         let reads = ClusterReads { client, cluster: name.clone() };
         let copy = read_workload(&reads, call).await?;
-        check_copy(&workload, copy.as_ref(), (name, &self.origin))?;
+        check_copy(&workload, copy.as_ref(), name, &self.origin)?;
         let owners = WorkloadOwners::on_worker(&workload, &self.origin);
         Ok(RunningWorkload { reads, workload, owners, permit })
     }
@@ -196,7 +196,8 @@ impl WorkloadPodsApi {
     async fn log(
         &self,
         pod: LogPod,
-        (call, query): (&WorkloadCall<'_>, &LogQuery),
+        call: &WorkloadCall<'_>,
+        query: &LogQuery,
         permit: InFlightPermit,
     ) -> Result<Response, PodsRefusal> {
         let target = query.target(&pod.namespace, &pod.name);
