@@ -43,7 +43,13 @@ impl Operators {
             let kind = resource.kind.clone();
             let decode = decoder(resource.clone());
             let metrics = &self.metrics.watches;
-            let watch = Watch::from_json(&name, KindDecoder { resource: &resource, decode }, &source, metrics).optional();
+            let watch = Watch::from_json(
+                &name,
+                KindDecoder { resource: &resource, decode },
+                &source,
+                metrics,
+            )
+            .optional();
             let (changes, run) = (changes.clone(), watch.run(sender, stop.clone()));
             tasks.spawn(async move {
                 run.await;
@@ -79,7 +85,12 @@ impl Operators {
             let decode = decoder(resource.clone());
             let metrics = &self.metrics.watches;
             let name = format!("operated/{}", operator.lease);
-            let watch = Watch::from_json(&name, KindDecoder { resource: &resource, decode }, &source, metrics);
+            let watch = Watch::from_json(
+                &name,
+                KindDecoder { resource: &resource, decode },
+                &source,
+                metrics,
+            );
             let run = watch.optional().run(sender.clone(), stop.clone());
             tasks.spawn(async move {
                 run.await;
