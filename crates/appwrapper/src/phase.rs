@@ -4,7 +4,7 @@
 
 use crate::names;
 
-/// A phase. The picture of the steps between them is that of `decide`.
+/// A phase; `decide` says which one follows another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum WrapperPhase {
     /// It has no status yet.
