@@ -20,7 +20,7 @@ use crate::active_condition::QueueActiveCondition;
 use crate::amount::quantity;
 use crate::index::Index;
 use crate::metric_labels::LabelSetId;
-use crate::status::{NewCondition, StatusStamp, set};
+use crate::status::{NewCondition, StatusStamp, set_for_generation};
 
 /// Amounts by flavor and resource.
 pub(crate) type FlavorResourceAmounts = BTreeMap<(FlavorId, ResourceId), Amount>;
@@ -263,7 +263,7 @@ fn set_active(all: &mut Vec<Condition>, activity: &QueueActiveCondition, at: Sta
         reason: activity.reason,
         message: &activity.message,
     };
-    set(all, wanted, at);
+    set_for_generation(all, wanted, at);
 }
 
 fn flavors(

@@ -38,7 +38,7 @@ pub use self::{
         with_check_retry, with_check_state, with_checks, with_pending_message, with_ready_message,
         with_retries_reset,
     },
-    condition::{NewCondition, find, find_true, set},
+    condition::{NewCondition, find, find_true, set, set_for_generation},
     deactivation::{
         deactivated, deactivated_without_quota, deactivation_target, reactivated, was_deactivated,
     },

@@ -21,7 +21,7 @@ pub struct NewCondition<'a> {
     pub message: &'a str,
 }
 
-/// Sets a condition.
+/// Sets a condition of a Workload.
 ///
 /// An equal condition is unchanged, including its observed generation: a new generation alone causes no write.
 pub fn set(conditions: &mut Vec<Condition>, wanted: NewCondition<'_>, at: StatusStamp) {
@@ -46,6 +46,19 @@ pub fn set(conditions: &mut Vec<Condition>, wanted: NewCondition<'_>, at: Status
     // Another reason or message is no transition.
     let kept = old.last_transition_time.take().filter(|_| old.status == new.status);
     *old = Condition { last_transition_time: kept.or(new.last_transition_time.clone()), ..new };
+}
+
+/// Sets a condition of a queue, a check or a worker cluster. Its observed generation is that of the spec it was decided for, so
+/// that a client which waits for the condition after a change of the spec knows when it holds (kueue#15989).
+pub fn set_for_generation(
+    conditions: &mut Vec<Condition>,
+    wanted: NewCondition<'_>,
+    at: StatusStamp,
+) {
+    set(conditions, wanted, at);
+    if let Some(one) = conditions.iter_mut().find(|one| one.r#type == wanted.kind) {
+        one.observed_generation = at.generation;
+    }
 }
 
 /// Sets a true condition to false and keeps its message as `Previously: ...`.
@@ -83,6 +96,18 @@ mod tests {
             at(2, 2),
         );
         assert_eq!(conditions[0].observed_generation, 1, "nothing is new");
+    }
+
+    #[test]
+    fn a_condition_of_a_queue_follows_the_generation_and_keeps_its_transition_time() {
+        let mut conditions = Vec::new();
+        let wanted = NewCondition { kind: "T", status: true, reason: "Ready", message: "" };
+        set_for_generation(&mut conditions, wanted, at(1, 1));
+        set_for_generation(&mut conditions, wanted, at(2, 2));
+        assert_eq!((conditions[0].observed_generation, seconds(&conditions)), (2, Some(1)));
+        let before = conditions.clone();
+        set_for_generation(&mut conditions, wanted, at(3, 2));
+        assert_eq!(conditions, before, "one write per generation");
     }
 
     fn seconds(conditions: &[Condition]) -> Option<i64> {

@@ -179,7 +179,7 @@ fn with_active(
     let mut conditions = before.to_vec();
     let at = stamp(generation, ctx);
     let ActiveCondition { status, reason, message } = active;
-    index::status::set(
+    index::status::set_for_generation(
         &mut conditions,
         index::status::NewCondition { kind: ACTIVE, status: *status, reason, message },
         at,

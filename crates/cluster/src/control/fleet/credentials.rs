@@ -67,7 +67,7 @@ impl CredentialExpiries {
             };
             let message =
                 format!("the {} of the kubeconfig {verb} at {}", about.subject, expiry.expires);
-            index::status::set(
+            index::status::set_for_generation(
                 conditions,
                 index::status::NewCondition {
                     kind: about.r#type,

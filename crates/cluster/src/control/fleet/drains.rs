@@ -86,7 +86,7 @@ impl WorkerDrains {
         match self.asked.get(name) {
             Some(Err(failure)) => {
                 let message = failure.to_string();
-                index::status::set(
+                index::status::set_for_generation(
                     conditions,
                     index::status::NewCondition {
                         kind: DRAIN_INVALID,

@@ -122,7 +122,7 @@ impl ProvisioningChecks {
         let generation = check.metadata.generation.unwrap_or_default();
         let mut conditions = check.status.conditions.clone();
         let at = StatusStamp { now: ctx.now, generation };
-        index::status::set(
+        index::status::set_for_generation(
             &mut conditions,
             index::status::NewCondition { kind: ACTIVE, status: active, reason, message: &message },
             at,

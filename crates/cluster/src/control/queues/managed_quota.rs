@@ -6,7 +6,7 @@ use crds::{
     names::conditions::MANAGER_QUOTA_AUTOMATION,
     v1beta2::{ClusterQueue, ResourceGroup},
 };
-use index::status::{NewCondition, StatusStamp, set};
+use index::status::{NewCondition, StatusStamp, set_for_generation};
 use runtime::{watch::Key, write::Write};
 use serde_json::json;
 
@@ -83,7 +83,7 @@ impl ManagedQuota {
                 let QuotaCondition { status, reason, message } = one;
                 let kind = MANAGER_QUOTA_AUTOMATION;
                 let wanted = NewCondition { kind, status: *status, reason, message };
-                set(conditions, wanted, at);
+                set_for_generation(conditions, wanted, at);
             }
         }
     }

@@ -130,6 +130,108 @@ fn the_first_change_of_a_status_is_written_at_once_and_later_ones_once_per_perio
 }
 
 #[test]
+fn the_condition_of_a_queue_has_the_generation_of_its_spec() {
+    let version = |generation: i64, status: &Value| {
+        let known = status["conditions"][0]["observedGeneration"].as_i64().unwrap_or_default();
+        (100 + generation + known).to_string()
+    };
+    let queue = |generation: i64, status: &Value| {
+        ManagerInput::ClusterQueue(Change::Apply(shared(json!({
+            "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ClusterQueue",
+            "metadata": {"name": "cq", "resourceVersion": version(generation, status), "generation": generation},
+            "spec": {"namespaceSelector": {}}, "status": status,
+        }))))
+    };
+    let local_queue = |generation: i64, status: &Value| {
+        ManagerInput::LocalQueue(Change::Apply(shared(json!({
+            "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "LocalQueue",
+            "metadata": {
+                "name": "lq", "namespace": "ns", "resourceVersion": version(generation, status), "generation": generation,
+            },
+            "spec": {"clusterQueue": "cq"}, "status": status,
+        }))))
+    };
+    let subjects = [Subject::ClusterQueue, Subject::LocalQueue];
+    let statuses = |cluster: &mut Cluster| {
+        let step = cluster.control.decide(cluster.now);
+        for order in step.orders.iter().filter(|one| subjects.contains(&one.ticket.target.subject))
+        {
+            cluster.control.answered(&order.ticket, WriteOutcome::Stale, cluster.now);
+        }
+        subjects.clone().map(|subject| {
+            bodies(&step, &subject).into_iter().find_map(|(_, body)| body.get("status").cloned())
+        })
+    };
+    let mut cluster = Cluster::new();
+    cluster.observe(queue(1, &json!({}))).observe(local_queue(1, &json!({})));
+    let [Some(first), Some(local)] = statuses(&mut cluster) else {
+        panic!("both statuses are written");
+    };
+    // Nothing but the generation differs.
+    cluster.wait(60).observe(queue(2, &first)).observe(local_queue(2, &local));
+    for (written, before) in statuses(&mut cluster).into_iter().zip([&first, &local]) {
+        let mut expected = before.clone();
+        expected["conditions"][0]["observedGeneration"] = json!(2);
+        assert_eq!(written, Some(expected));
+    }
+    let shown = |mut status: Value| {
+        status["conditions"][0]["observedGeneration"] = json!(2);
+        status
+    };
+    let (first, local) = (shown(first), shown(local));
+    cluster.wait(60).observe(queue(2, &first)).observe(local_queue(2, &local));
+    assert_eq!(statuses(&mut cluster), [None, None], "one write per change of the spec");
+}
+
+#[test]
+fn the_conditions_of_checks_and_worker_clusters_have_the_generation_of_their_spec() {
+    let mut control = dispatched::dispatching(&dispatched::hub_job("20", true, &json!({})), &[]);
+    dispatched::connect(&mut control, vec![], vec![]);
+    let parameters =
+        json!({"apiGroup": "kueue.x-k8s.io", "kind": "MultiKueueConfig", "name": "all"});
+    let show = |control: &mut ManagerControl, generation: i64, [check, cluster]: [&Value; 2]| {
+        let metadata = |name: &str| {
+            let version = (100 + generation).to_string();
+            json!({"name": name, "resourceVersion": version, "generation": generation})
+        };
+        let check = json!({
+            "metadata": metadata("workers"), "status": check,
+            "spec": {"controllerName": "kueue.x-k8s.io/multikueue", "parameters": parameters},
+        });
+        let cluster = json!({"metadata": metadata("east"), "spec": {}, "status": cluster});
+        control.observe(ManagerInput::AdmissionCheck(Change::Apply(shared(check))), NOW);
+        control.observe(ManagerInput::MultiKueueCluster(Change::Apply(shared(cluster))), NOW);
+    };
+    let statuses = |control: &mut ManagerControl| {
+        let step = control.decide(NOW);
+        [Subject::AdmissionCheck, Subject::MultiKueueCluster].map(|subject| {
+            let of_subject = |one: &&Order| one.ticket.target.subject == subject;
+            for order in step.orders.iter().filter(of_subject) {
+                control.answered(&order.ticket, WriteOutcome::Stale, NOW);
+            }
+            bodies(&step, &subject).into_iter().find_map(|(_, body)| body.get("status").cloned())
+        })
+    };
+    let active = |generation: i64| {
+        json!({"conditions": [{
+            "type": "Active", "status": "True", "reason": "Active", "observedGeneration": generation,
+            "message": "The admission check is active", "lastTransitionTime": "1970-01-01T00:00:00Z",
+        }]})
+    };
+    let connected = |generation: i64| {
+        let mut status = active(generation);
+        status["conditions"][0]["message"] = json!("");
+        status
+    };
+    show(&mut control, 1, [&active(1), &connected(1)]);
+    assert_eq!(statuses(&mut control), [None, None]);
+    show(&mut control, 2, [&active(1), &connected(1)]);
+    assert_eq!(statuses(&mut control), [Some(active(2)), Some(connected(2))]);
+    show(&mut control, 3, [&active(3), &connected(3)]);
+    assert_eq!(statuses(&mut control), [None, None]);
+}
+
+#[test]
 fn a_clock_that_is_set_back_keeps_no_status_back() {
     let mut cluster = Cluster::new();
     let writes = |cluster: &mut Cluster| {
