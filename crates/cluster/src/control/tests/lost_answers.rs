@@ -127,6 +127,51 @@ fn a_rejected_check_deactivates_whatever_another_check_wants() {
     assert!(cluster.condition("w", "QuotaReserved").starts_with("True"));
 }
 
+/// The release sets the check back to Pending (kueue#10807).
+#[test]
+fn a_check_that_is_rejected_during_an_eviction_deactivates() {
+    for released_first in [false, true] {
+        let mut cluster = Cluster::new();
+        cluster.check("one");
+        cluster.queue(&json!({"admissionChecksStrategy": {"admissionChecks": [{"name": "one"}]}}));
+        let state = |state: &str| {
+            let one = json!({"name": "one", "state": state, "message": "no", "lastTransitionTime": "1970-01-01T00:00:00Z"});
+            json!({"status": {"admissionChecks": [one]}})
+        };
+        cluster.workload("w", 1, &json!({})).settle();
+        cluster.workload("w", 1, &state("Ready")).settle();
+        evict(&mut cluster, "preempted");
+        cluster.settle();
+        cluster.take_writes();
+        cluster.take_events();
+        cluster.workload("w", 1, &state("Rejected"));
+        if released_first {
+            propose(&mut cluster, Transition::Release);
+        }
+        cluster.settle();
+        propose(&mut cluster, Transition::Release);
+        cluster.settle();
+        assert_eq!(
+            cluster.take_writes(),
+            ["deactivation-target w", "deactivate w", "release w"],
+            "{released_first}"
+        );
+        let rejected = "w kueue-workload-controller AdmissionCheckRejected: Deactivated due to AdmissionCheck in Rejected state: \"one\" (no)";
+        let events = cluster.take_events();
+        assert_eq!(events.iter().filter(|one| *one == rejected).count(), 1, "{events:?}");
+        assert_eq!(cluster.workloads["w"]["spec"]["active"], false);
+        assert_eq!(
+            cluster.condition("w", "QuotaReserved"),
+            "False Deactivated: The workload is deactivated"
+        );
+        assert_eq!(cluster.condition("w", "DeactivationTarget"), "none");
+        cluster.wait(60).settle();
+        assert_eq!(cluster.take_writes(), [""; 0], "it does not return");
+        cluster.workload("w", 1, &json!({"spec": {"active": true}})).settle();
+        assert!(cluster.condition("w", "QuotaReserved").starts_with("True"));
+    }
+}
+
 /// An earlier manager evicted it for another reason after the check was Rejected.
 #[test]
 fn a_mark_that_outlived_its_eviction_does_not_deactivate_for_ever() {

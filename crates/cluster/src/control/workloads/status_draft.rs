@@ -254,7 +254,12 @@ impl<'a> StatusDraft<'a> {
         // Without quota a Rejected check deactivates nothing: the nomination refuses the Workload
         // (docs/reference/kueue.md §4.2).
         let active = self.workload.is_active();
-        if !active || !self.holds_quota() || self.is(EVICTED) || self.is(DEACTIVATION_TARGET) {
+        if !active || !self.holds_quota() || self.is(DEACTIVATION_TARGET) {
+            return;
+        }
+        // Its checks are repeated after a deactivation that is taken back. Any other eviction would end with a requeue, and the release
+        // sets the check back to Pending (kueue#10807).
+        if status::was_deactivated(&self.status) {
             return;
         }
         if let Some(message) = status::checks_in_state(&self.status, status::REJECTED) {
@@ -371,9 +376,12 @@ impl<'a> StatusDraft<'a> {
             return;
         }
         if self.is(EVICTED) {
-            // The job asks for the release once its pods are gone (docs/reference/kueue.md §7.3 row
-            // 6).
-            if transitions.releases() {
+            // The release would requeue a Workload that is to be deactivated while it is active. One that is being deleted is not
+            // deactivated any more.
+            let awaits_deactivation =
+                self.is_to_be_deactivated() && self.workload.metadata.deletion_timestamp.is_none();
+            // The job asks for the release once its pods are gone (docs/reference/kueue.md §7.3 row 6).
+            if transitions.releases() && !awaits_deactivation {
                 let for_good = !inputs.requeues_pods && is_of_single_pod(self.workload);
                 let release = if for_good {
                     status::quota_released_without_requeue
