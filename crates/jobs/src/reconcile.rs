@@ -185,19 +185,26 @@ fn without_workload<J: GenericJob + Clone>(
     }
 }
 
-/// A prebuilt Workload that differs from its job is finished and never changed; the job is stopped.
+/// A prebuilt Workload that differs from its job is finished and never changed; the job is stopped. Unlike upstream's, the Workload
+/// keeps its quota until the pods are gone (kueue#14395).
 fn without_prebuilt_workload<J: GenericJob + Clone>(
     job: &J,
     others: &[&Workload],
     context: ReconcileContext<'_>,
 ) -> Vec<ReconcileStep<J>> {
-    let unfinished = others.iter().filter(|other| !other.is_finished());
-    let finished = unfinished.flat_map(|other| {
+    let unfinished: Vec<&Workload> =
+        others.iter().copied().filter(|other| !other.is_finished()).collect();
+    let goes_on = job.finished().is_none();
+    let started_by = unfinished.first().copied();
+    let stop = stop(job, started_by, StopReason::NoMatchingWorkload, context)
+        .filter(|_| goes_on && !job.is_suspended());
+    let pods_active = goes_on && (stop.is_some() || job.is_active());
+    let finished = unfinished.into_iter().flat_map(|other| {
+        let holds_quota = other.has_quota_reservation() && pods_active;
         // The Workload is the job's before it is compared with it.
-        workload_keys::take_ownership(other).into_iter().chain([out_of_sync(other)])
+        let owned = workload_keys::take_ownership(other);
+        owned.into_iter().chain((!holds_quota).then(|| out_of_sync(other)))
     });
-    let runs = job.finished().is_none() && !job.is_suspended();
-    let stop = stop(job, None, StopReason::NoMatchingWorkload, context).filter(|_| runs);
     finished.chain(stop).collect()
 }
 

@@ -258,13 +258,16 @@ fn name_conflict(context: GroupContext<'_>) -> Steps {
 /// A Workload that no member fits. It is composed again while it has no quota, and replaced otherwise.
 fn replace_workload(workload: &Workload, context: GroupContext<'_>) -> Steps {
     let stops = stop_running(context.pods, Some(workload), StopReason::NoMatchingWorkload, context);
+    // Quota is held until the last of them is gone.
+    let pods_active = context.pods.iter().any(|pod| pod.runs()) || context.is_active();
     if context.is_prebuilt() {
         // The Workload is the group's before it is compared with its members.
         let owned = add_owners(workload, context.pods);
-        return owned.into_iter().chain([out_of_sync(workload)]).chain(stops).collect();
+        let holds_quota = workload.has_quota_reservation() && pods_active;
+        let finished = (!holds_quota).then(|| out_of_sync(workload));
+        return owned.into_iter().chain(finished).chain(stops).collect();
     }
-    // Quota is held until the last of them is gone.
-    if context.pods.iter().any(|pod| pod.runs()) || context.is_active() {
+    if pods_active {
         return stops;
     }
     if workload.has_quota_reservation() {

@@ -338,6 +338,17 @@ fn members_own_a_prebuilt_workload_before_it_is_out_of_sync() {
     };
     let admitted = made(&["QuotaReserved", "Admitted"], None);
     assert_eq!(steps(&[&a], Some(&admitted), &[]), ["own a", "finish OutOfSync"]);
+    let running = |name: &str| {
+        let mut pod = json!({ "spec": { "schedulingGates": [], "nodeName": "n" }, "status": { "phase": "Running" } });
+        merge(&mut pod, &other);
+        prebuilt(name, &pod)
+    };
+    let b_runs = running("b");
+    assert_eq!(
+        steps(&[&a, &b_runs], Some(&admitted), &[]),
+        ["own a b", "mark b"],
+        "quota is held until none of them runs (kueue#14395)"
+    );
     let finished = made(&["Finished"], Some(&[&a]));
     assert_eq!(
         steps(&[&a, &b], Some(&finished), &[]),
