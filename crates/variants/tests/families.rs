@@ -1,7 +1,8 @@
 //! Families as text: what follows for a parent and its variants.
 //!
 //! The first line is the policy, the second the parent, each further one a variant by its flavor. States are words: `quota=FLAVOR` of the
-//! parent, `quota`, `admitted`, `evicted`, `given-up`, `blocked`, `open=SECONDS` of a variant; `inactive`, `on-hold`, `deleted`,
+//! parent, `quota`, `admitted`, `evicted`, `given-up`, `blocked`, `open=SECONDS`, `created=SECONDS`, `released=SECONDS`
+//! (requeued, unless it is `kept-out`), `refused=SECONDS` of a variant; `inactive`, `on-hold`, `deleted`,
 //! `finished`, `count=N` of both.
 
 use expect_test::{Expect, expect};
@@ -50,6 +51,18 @@ fn common(workload: &mut Workload, line: &str, flavor: Option<&str>) {
     }
     if has("blocked") {
         conditions.push(condition("BlockedOnPreemptionGates", "PreemptionGated"));
+    }
+    for (word, reason) in [("released", "PendingEvaluation"), ("refused", "WaitingForQuota")] {
+        if let Some(since) = self::word(line, word).and_then(|text| text.parse().ok()) {
+            let requeued = if has("kept-out") { "False" } else { "True" };
+            conditions.push(json!({"type": "Requeued", "status": requeued, "reason": "Preempted"}));
+            conditions.push(json!({"type": "QuotaReserved", "status": "False", "reason": reason,
+                "lastTransitionTime": at(since).to_string()}));
+        }
+    }
+    if let Some(created) = word(line, "created").and_then(|text| text.parse().ok()) {
+        let time = json!(at(created).to_string());
+        workload.metadata.creation_timestamp = serde_json::from_value(time).expect("a time");
     }
     if has("on-hold") {
         conditions.push(json!({"type": "QuotaReserved", "status": "False", "reason": "OnHold"}));
@@ -453,4 +466,44 @@ fn one_gate_is_opened_at_a_time() {
             open a
         "#]],
     );
+}
+
+/// kueue#14272
+#[test]
+fn no_gate_is_opened_before_better_variants_were_evaluated() {
+    for (better, expected) in [
+        ("a created=900", "again after 1200 s"),
+        ("a created=700", "open b"),
+        ("a created=100 released=900", "again after 1200 s"),
+        ("a created=100 released=700", "open b"),
+        // A cycle has given its reason.
+        ("a created=900 refused=900", "open b"),
+        ("a created=900 blocked", "open a"),
+        // It is in no queue.
+        ("a created=900 released=900 kept-out", "open b"),
+        ("a created=900 inactive given-up", "open b"),
+        ("a created=900 quota", "open b"),
+        // A worse one.
+        ("c created=900", "open b"),
+    ] {
+        let flavors = ["a", "b", "c"].map(str::to_owned);
+        let policy: ConcurrentAdmissionPolicy =
+            serde_json::from_value(json!({"migration": {"mode": "TryPreferredFlavors"}}))
+                .expect("a policy");
+        let rules = FamilyRules { flavors: &flavors, policy: &policy, short_names: false };
+        let parent = parent("");
+        let variant = |line: &str| {
+            let flavor = line.split_whitespace().next().expect("a flavor");
+            let mut variant = new_variant(&parent, flavor, &rules);
+            variant.metadata.name = Some(flavor.to_owned());
+            common(&mut variant, line, word(line, "quota").map(|_| flavor));
+            variant
+        };
+        let owned = [variant(better), variant("b created=900 blocked")];
+        let family = VariantFamily::new(&parent, &owned, Some(&rules));
+        let lines = summary(&decide(&family, Some(&rules), at(1000)));
+        let gates =
+            lines.lines().filter(|line| line.starts_with("open") || line.starts_with("again"));
+        assert_eq!(gates.collect::<Vec<_>>(), [expected], "{better}");
+    }
 }
