@@ -47,6 +47,7 @@ fn read_fields(fields: &JobFields) -> Vec<ReadField> {
         read.push((rule.each.clone(), ExpectedType::List));
         read.push((entry.join(&rule.name), ExpectedType::Text));
         read.push((entry.join(&rule.replicas), ExpectedType::Number));
+        read.extend(rule.unless.iter().flat_map(read_by));
     }
     if fields.spark.is_some() {
         read.push((Pointer::of(&[STATUS, EXECUTOR_STATE, EVERY]), ExpectedType::Text));
@@ -82,6 +83,7 @@ fn read_by(probe: &Probe) -> Vec<ReadField> {
         Probe::In { at, .. } | Probe::NotIn { at, .. } => vec![(at.clone(), ExpectedType::Text)],
         Probe::AnyAbove(fields) => fields.iter().map(counted).collect(),
         Probe::EqualSums(left, right) => left.iter().chain(right).map(counted).collect(),
+        Probe::Less(left, right) => [left, right].map(counted).into(),
     }
 }
 

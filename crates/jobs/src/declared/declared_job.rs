@@ -171,6 +171,9 @@ impl DeclaredJob {
     }
 
     fn reclaimable(&self, rule: &Reclaimable) -> Vec<ReclaimablePod> {
+        if rule.unless.iter().any(|probe| probe.holds(&self.object)) {
+            return Vec::new();
+        }
         let entries = rule.each.get(&self.object).and_then(Value::as_array);
         let entries = entries.map(Vec::as_slice).unwrap_or_default();
         let succeeded = |set: &DeclaredPodSet| {

@@ -192,6 +192,9 @@ pub struct Reclaimable {
     pub name: Pointer,
     /// Number of replicas that succeeded in an entry.
     pub replicas: Pointer,
+    /// While one of these holds, those that succeeded may run again.
+    #[serde(default)]
+    pub unless: Vec<Probe>,
 }
 
 /// What differs between a job and its copy on a worker.

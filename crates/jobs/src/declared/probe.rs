@@ -17,14 +17,14 @@ pub enum Probe {
     Condition(String),
     /// A number at one of these fields is above 0.
     AnyAbove(Vec<Pointer>),
-    /// The text of a field is one of these; an absent field is the empty text.
+    /// A text at the field is one of these; an absent field is the empty text.
     In {
         /// The field.
         at: Pointer,
         /// The texts.
         values: Vec<String>,
     },
-    /// The text of a field is none of these; an absent field is the empty text.
+    /// No text at the field is one of these; an absent field is the empty text.
     NotIn {
         /// The field.
         at: Pointer,
@@ -33,6 +33,8 @@ pub enum Probe {
     },
     /// Two sums of numbers are equal.
     EqualSums(Vec<Pointer>, Vec<Pointer>),
+    /// The first number is less than the second one; an absent number is 0.
+    Less(Pointer, Pointer),
     /// A field is there, and is neither empty nor false.
     Present(Pointer),
     /// The answer to another question is no.
@@ -78,6 +80,7 @@ impl Probe {
             Self::EqualSums(left, right) => {
                 numbers(left, object).sum::<i64>() == numbers(right, object).sum::<i64>()
             }
+            Self::Less(left, right) => sum(left, object) < sum(right, object),
             Self::Present(at) => at.get(object).is_some_and(says_something),
             Self::Not(probe) => !probe.holds(object),
         }
@@ -107,7 +110,7 @@ impl Probe {
             Self::Present(at) => {
                 at.remove(object);
             }
-            Self::Never | Self::In { .. } | Self::NotIn { .. } | Self::Not(_) => {}
+            Self::Never | Self::In { .. } | Self::NotIn { .. } | Self::Less(..) | Self::Not(_) => {}
         }
     }
 
@@ -119,6 +122,7 @@ impl Probe {
             Self::In { at, .. } | Self::NotIn { at, .. } | Self::Present(at) => vec![at],
             Self::Not(probe) => probe.fields(),
             Self::EqualSums(left, right) => left.iter().chain(right).collect(),
+            Self::Less(left, right) => vec![left, right],
         }
     }
 }
@@ -164,9 +168,16 @@ fn numbers<'a>(fields: &'a [Pointer], object: &'a Value) -> impl Iterator<Item =
     fields.iter().flat_map(|field| field.all(object)).filter_map(Value::as_i64)
 }
 
+fn sum(field: &Pointer, object: &Value) -> i64 {
+    field.all(object).into_iter().filter_map(Value::as_i64).sum()
+}
+
 fn has_text(at: &Pointer, values: &[String], object: &Value) -> bool {
-    let text = at.text(object).unwrap_or_default();
-    values.iter().any(|value| value == text)
+    let mut texts: Vec<&str> = at.all(object).into_iter().filter_map(Value::as_str).collect();
+    if texts.is_empty() {
+        texts.push("");
+    }
+    texts.iter().any(|text| values.iter().any(|value| value == text))
 }
 
 #[cfg(test)]
@@ -207,6 +218,15 @@ mod tests {
             ),
             (probe(json!({ "equalSums": [["/spec/n"], ["/spec/n"]] })), true, true),
             (Probe::Never, false, false),
+            (probe(json!({ "less": ["/status/none", "/spec/n"] })), true, true),
+            (probe(json!({ "less": ["/spec/n", "/spec/n"] })), false, false),
+            (
+                probe(
+                    json!({ "in": { "at": "/status/conditions/*/type", "values": ["Running"] } }),
+                ),
+                true,
+                false,
+            ),
             (probe(json!({ "present": "/status/replicas" })), true, false),
             (probe(json!({ "present": "/status/none" })), false, false),
             (probe(json!({ "not": { "condition": "Other" } })), true, true),

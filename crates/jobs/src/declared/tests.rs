@@ -228,6 +228,40 @@ fn a_pod_set_of_a_job_set_has_a_lower_case_name_and_its_job_is_found_in_the_stat
     assert_eq!((&*reclaimable[0].name, reclaimable[0].count), ("workers", 2));
 }
 
+/// A restart makes the Jobs that succeeded again (kueue#14609).
+#[test]
+fn a_job_set_that_may_restart_has_no_reclaimable_pods() {
+    let kinds = Kinds::built_in();
+    let kind = kinds.find("jobset.x-k8s.io/v1alpha2", "JobSet").expect("built in");
+    let reclaimable = |policy: &Value, restarts: &Value| {
+        let template = json!({ "spec": { "template": { "spec": { "containers": [] } } } });
+        let job = json!({ "name": "workers", "replicas": 3, "template": template });
+        let mut status = restarts.clone();
+        status["replicatedJobsStatus"] = json!([{ "name": "workers", "succeeded": 2 }]);
+        let set = json!({
+            "metadata": { "name": "s" }, "status": status,
+            "spec": { "replicatedJobs": [job], "failurePolicy": policy },
+        });
+        let pods = kind.decode(set).expect("it decodes").reclaimable_pods();
+        pods.first().map_or(0, |one| one.count)
+    };
+    let restarts = |n: i64| json!({ "restarts": 5, "restartsCountTowardsMax": n });
+    let limit = json!({ "maxRestarts": 3 });
+    let rule = |action: &str| json!({ "maxRestarts": 1, "rules": [{ "action": "FailJobSet" }, { "action": action }] });
+    for (policy, restarts, expected) in [
+        (json!(null), json!({}), 2),
+        (json!({}), json!({}), 2),
+        (json!({ "maxRestarts": 0 }), json!({}), 2),
+        (limit.clone(), json!({}), 0),
+        (limit.clone(), restarts(2), 0),
+        (limit, restarts(3), 2),
+        (rule("RestartJobSet"), restarts(1), 2),
+        (rule("RestartJobSetAndIgnoreMaxRestarts"), restarts(1), 0),
+    ] {
+        assert_eq!(reclaimable(&policy, &restarts), expected, "{policy} {restarts}");
+    }
+}
+
 #[test]
 fn the_first_condition_that_is_true_decides_how_a_job_ended() {
     let kinds = Kinds::built_in();
