@@ -179,6 +179,7 @@ impl Elector {
 
     async fn write(&mut self, proposal: LeaseWrite) -> LeaseResponse {
         let sent = now();
+        let creates = proposal.expects.is_none();
         let answered =
             time::timeout_at(self.request_deadline(sent).into(), self.send(proposal)).await;
         match answered {
@@ -187,8 +188,11 @@ impl Elector {
                 self.candidate.confirm(found, sent);
                 LeaseResponse::Done
             }
-            // 404: the Lease was deleted. 409: it was written or created by another process.
-            Ok(Err(kube::Error::Api(status))) if [404, 409].contains(&status.code) => {
+            // 404: the Lease was deleted. 409: it was written or created by another process. A 404 to a create is about the
+            // namespace, and the next create would meet it as well: it is a failure, which is followed by a pause.
+            Ok(Err(kube::Error::Api(status)))
+                if status.code == 409 || status.code == 404 && !creates =>
+            {
                 tracing::debug!(lease = %self.name.name, message = %status.message, "stale");
                 LeaseResponse::Stale
             }

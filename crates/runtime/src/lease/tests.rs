@@ -32,7 +32,12 @@ enum ServerMode {
     Silent,
     /// Refuses writes.
     Full,
+    /// Has no namespace for the Lease.
+    NoNamespace,
 }
+
+/// More writes than this in a row are a loop without a pause: they get no response, so that the clock goes on.
+const MANY_WRITES: usize = 1_000;
 
 #[derive(Default)]
 struct ServerState {
@@ -103,6 +108,9 @@ impl ServerState {
         if self.mode == ServerMode::Full {
             return Some(failure(507));
         }
+        if self.mode == ServerMode::NoNamespace {
+            return (self.writes < MANY_WRITES).then(|| failure(404));
+        }
         let lease: Value = serde_json::from_slice(body).expect("a lease");
         let version = |lease: &Value| lease["metadata"]["resourceVersion"].clone();
         match (&self.stored, method == Method::POST) {
@@ -159,6 +167,19 @@ async fn a_leader_without_responses_stops_after_the_renew_deadline() {
         assert_eq!(begun.elapsed().as_secs(), 10, "{mode:?}");
         assert_eq!(task.await.expect("the task"), ElectionEnd::Lost, "{mode:?}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_without_a_namespace_pauses_between_its_creates() {
+    let server = Server::default();
+    let (mut leadership, _stop, task) = server.candidate("one");
+    gained(&mut leadership).await;
+    server.with_state(|state| {
+        (state.mode, state.stored, state.writes) = (ServerMode::NoNamespace, None, 0);
+    });
+    assert_eq!(task.await.expect("the task"), ElectionEnd::Lost);
+    let writes = server.with_state(|state| state.writes);
+    assert!(writes <= 10, "{writes} writes within the renew deadline");
 }
 
 #[tokio::test(start_paused = true)]
