@@ -32,20 +32,28 @@ pub(super) struct LeaseCandidate {
     me: String,
     timing: LeaseTiming,
     observed: Option<ObservedLease>,
+    /// The highest resourceVersion of a Lease of the name so far.
+    newest: u64,
+    /// A lower one was observed since: the cluster was restored from a backup.
+    went_back: bool,
 }
 
 impl LeaseCandidate {
     pub(super) fn new(me: String, timing: LeaseTiming) -> Self {
-        Self { me, timing, observed: None }
+        Self { me, timing, observed: None, newest: 0, went_back: false }
     }
 
     pub(super) fn step(&self, now: Instant) -> ElectionStep {
+        // The watches of this process resume at a resourceVersion that the cluster has not reached again, and are silent until then.
+        if self.went_back {
+            return ElectionStep::Lost;
+        }
         decide(self.observed.as_ref(), &self.me, now, &self.timing)
     }
 
     /// The end of its leadership; none if it does not lead.
     pub(super) fn leads_until(&self) -> Option<Instant> {
-        let observed = self.observed.as_ref()?;
+        let observed = self.observed.as_ref().filter(|_| !self.went_back)?;
         let sent = observed.confirmed?;
         (observed.record.holder == self.me).then(|| sent + self.timing.renew_deadline)
     }
@@ -60,8 +68,24 @@ impl LeaseCandidate {
         self.observed.as_ref().map(|observed| observed.record.holder.as_str())
     }
 
+    /// Whether the cluster was restored from a backup since this candidate first observed the Lease. No process goes on from there: it
+    /// has to list everything again.
+    pub(super) fn went_back(&self) -> bool {
+        self.went_back
+    }
+
+    /// Requests are sent one after the other, and each response is the newest state, so that only a restore shows a lower version.
+    fn note_version(&mut self, found: &FoundLease) {
+        let Ok(version) = found.version.parse::<u64>() else { return };
+        self.went_back |= version < self.newest;
+        self.newest = self.newest.max(version);
+    }
+
     /// A read was answered.
     pub(super) fn observe(&mut self, found: Option<FoundLease>, now: Instant) {
+        if let Some(found) = &found {
+            self.note_version(found);
+        }
         match (found, &mut self.observed) {
             (None, None) => {}
             // A deletion does not end the time of the holder; only the next write has to be a
@@ -102,6 +126,7 @@ impl LeaseCandidate {
 
     /// A write that was sent at `sent` succeeded.
     pub(super) fn confirm(&mut self, found: FoundLease, sent: Instant) {
+        self.note_version(&found);
         // From the time of sending: a follower sees the write later than that.
         self.observed = Some(observation(found, sent, Some(sent)));
     }

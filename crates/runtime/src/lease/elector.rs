@@ -81,8 +81,9 @@ impl Elector {
         Ok((Self { api, name, timing, candidate, metadata, announcer }, leadership))
     }
 
-    /// Competes until stopped, or until leadership was gained and lost. The role `Following` is published before this returns and
-    /// before the Lease is released. Stop the components that act as leader first, and this task after them.
+    /// Competes until stopped, until leadership was gained and lost, or until the cluster was restored from a backup. The role
+    /// `Following` is published before this returns and before the Lease is released. Stop the components that act as leader
+    /// first, and this task after them.
     pub async fn run(mut self, stop: Stop) -> ElectionEnd {
         let ended = tokio::select! {
             () = self.compete() => ElectionEnd::Lost,
@@ -94,6 +95,9 @@ impl Elector {
         self.announcer.publish(LeaderRole::Following);
         let lease = &self.name.name;
         match ended {
+            ElectionEnd::Lost if self.candidate.went_back() => {
+                tracing::error!(%lease, "the resourceVersion of the lease is below an earlier one: the cluster was restored");
+            }
             // The Lease is not released: it may have another holder already.
             ElectionEnd::Lost => {
                 tracing::error!(%lease, holder = self.candidate.holder(), "lost the lease");
@@ -104,7 +108,7 @@ impl Elector {
         ended
     }
 
-    /// Returns when leadership is lost.
+    /// Returns when leadership is lost, or the cluster was restored from a backup.
     async fn compete(&mut self) {
         loop {
             // A leader needs no read: its conditional writes fail once another process has written.

@@ -182,6 +182,38 @@ async fn a_leader_without_a_namespace_pauses_between_its_creates() {
     assert!(writes <= 10, "{writes} writes within the renew deadline");
 }
 
+/// The cluster is restored from a backup: it has the Lease of then, or none.
+fn restore(server: &Server, backup: Option<Value>) {
+    server.with_state(|state| (state.stored, state.version) = (backup, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_candidate_ends_when_its_cluster_goes_back() {
+    for leads in [true, false] {
+        for has_lease in [true, false] {
+            let server = Server::default();
+            server.put(if leads { "" } else { "other" }, 0);
+            let backup = Some(server.stored()).filter(|_| has_lease);
+            let (mut leadership, _stop, task) = server.candidate("one");
+            if leads {
+                gained(&mut leadership).await;
+            }
+            for _ in 0..5 {
+                time::sleep(Duration::from_secs(3)).await;
+                if !leads {
+                    server.put("other", 0);
+                }
+            }
+            assert!(!task.is_finished());
+            restore(&server, backup);
+            let ended = time::timeout(MINUTE, task).await;
+            let ended = ended.unwrap_or_else(|_| panic!("it runs on: {leads} {has_lease}"));
+            assert_eq!(ended.expect("the task"), ElectionEnd::Lost);
+            assert!(!leadership.leads(), "its watches show the cluster of before");
+        }
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_leader_whose_lease_was_taken_stops_with_its_next_renewal() {
     let server = Server::default();

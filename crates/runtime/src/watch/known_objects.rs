@@ -40,6 +40,8 @@ pub(super) struct KnownObjects<K> {
     listing: ListInProgress<K>,
     /// Objects that were deleted between the request of a consistency list and its answer.
     deleted: Option<BTreeSet<Key>>,
+    /// The object with the highest version when a consistency list was requested.
+    newest: Option<(Key, u64)>,
     suspects: Suspects,
     /// Why the kind is not available; `None` before the first answer, and after a list.
     unavailable: Option<Unavailable>,
@@ -70,6 +72,7 @@ impl<K> KnownObjects<K> {
             unreadable: BTreeMap::new(),
             listing: ListInProgress::default(),
             deleted: None,
+            newest: None,
             suspects: Suspects::default(),
             unavailable: None,
         }
@@ -95,6 +98,9 @@ impl<K> KnownObjects<K> {
     /// A consistency list is requested now.
     pub(super) fn start_check(&mut self) {
         self.deleted = Some(BTreeSet::new());
+        let numbers = self.known.iter().filter_map(|(key, version)| Some((key, number(version)?)));
+        let newest = numbers.max_by_key(|(_, version)| *version);
+        self.newest = newest.map(|(key, version)| (key.clone(), version));
         self.suspects = Suspects::default();
     }
 
@@ -104,6 +110,13 @@ impl<K> KnownObjects<K> {
         let deleted = self.deleted.take().unwrap_or_default();
         let deleted = |key: &Key| deleted.contains(key);
         self.suspects = Suspects::of(listed, |key| self.delivered(key), readable, deleted);
+        // The list is the newest state, so only a restore from a backup shows a lower version. The stream is silent then until the
+        // cluster has reached its version again.
+        if let Some((key, version)) =
+            self.newest.take().filter(|(_, newest)| listed.version < *newest)
+        {
+            self.suspects.add(key, version);
+        }
     }
 
     /// An object whose change was not delivered within the grace period of a consistency check.
@@ -280,6 +293,32 @@ mod tests {
         };
         let sent = objects.iter().map(|object| format!("{}@{}", Key::of(object), version(object)));
         (sent.collect(), removed.iter().map(ToString::to_string).collect())
+    }
+
+    /// Compares with a consistency list of this version and these objects. Returns what is lost.
+    fn check(
+        known_objects: &mut KnownObjects<ConfigMap>,
+        version: u64,
+        objects: &[(&str, u64)],
+    ) -> Option<String> {
+        let objects = objects.iter().map(|(name, version)| (key(name), *version)).collect();
+        known_objects.compare(&ObjectVersions { version, objects });
+        known_objects.lost().map(ToString::to_string)
+    }
+
+    #[test]
+    fn a_list_below_a_version_from_before_the_check_shows_that_the_cluster_went_back() {
+        let mut known_objects = known_objects();
+        list(&mut known_objects, vec![good("a", "10"), good("b", "40")]);
+        known_objects.start_check();
+        // Delivered after the request of the list, which may be older.
+        known_objects.handle(Event::Apply(good("c", "50")));
+        assert_eq!(check(&mut known_objects, 40, &[("a", 10), ("b", 40)]), None);
+        known_objects.start_check();
+        let lost = check(&mut known_objects, 30, &[("a", 10), ("b", 20)]);
+        assert_eq!(lost.as_deref(), Some("here/c"));
+        known_objects.handle(Event::Apply(good("c", "51")));
+        assert_eq!(known_objects.lost(), None, "the stream still delivers");
     }
 
     fn is_apply(effect: &Effect) -> bool {

@@ -3,7 +3,8 @@
 //! The list and the stream are never at the same resourceVersion: an event may be in flight, and the stream may be ahead of
 //! the list. So a difference only makes an object *suspect*. An object is suspect if the list has it and the stream delivered
 //! no version or an older one, or if the stream delivered a version that is not newer than the list, and the list lacks it.
-//! If the stream delivers nothing about the object within the grace period, an event was lost.
+//! If the stream delivers nothing about the object within the grace period, an event was lost. After a restore from a backup the list is
+//! older than what the stream had delivered before the list was requested: the newest object of that time is suspect then.
 //!
 //! resourceVersions of a kind must be increasing numbers. Objects with other versions are never suspect.
 
@@ -43,6 +44,11 @@ impl Suspects {
             missing.then(|| (key.clone(), Some(delivered)))
         });
         Self(older.chain(absent).collect())
+    }
+
+    /// Adds an object of which the stream had delivered this version.
+    pub(super) fn add(&mut self, key: Key, delivered: u64) {
+        self.0.insert(key, Some(delivered));
     }
 
     /// The first suspect about which the stream delivered nothing since.
