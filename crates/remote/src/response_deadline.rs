@@ -1,8 +1,9 @@
 //! Limits the time of requests to a worker's API server, so that a server which accepts connections and does not answer costs
 //! a request and no task.
 //!
-//! An answer has to begin within [`ANSWER_WITHIN`], and to be complete within another such time. A watch has to begin in time,
-//! too; after that its stream has an idle timeout of its own (`leader::worker_sources`). A [`StreamedAnswer`] has the deadlines of its
+//! An answer has to begin within [`ANSWER_WITHIN`], and to be complete within another such time. A watch has to begin within its own
+//! period and [`WATCH_MARGIN`]: a proxy that buffers sends nothing of it before the first event, or before the server ends it. After
+//! that its stream has an idle timeout of its own (`leader::worker_sources`). A [`StreamedAnswer`] has the deadlines of its
 //! reader only: the log of a container that writes nothing does not begin. Callers with shorter deadlines keep theirs.
 
 use std::{
@@ -14,12 +15,15 @@ use std::{
 use futures::{FutureExt, future::BoxFuture};
 use http::{Request, Response};
 use hyper::body::{Body, Bytes, Frame};
-use runtime::transport::{StreamedAnswer, is_watch};
+use runtime::transport::{StreamedAnswer, is_watch, watch_period};
 use tokio::time::{Sleep, sleep, timeout};
 use tower::{BoxError, Layer, Service};
 
 /// How long a server may take to begin an answer, and to complete it. A full page of large objects takes less.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
+
+/// How long after its period a watch may take to begin, as for the next event of one that has begun.
+const WATCH_MARGIN: Duration = Duration::from_secs(5);
 
 /// A `tower` layer with the deadline.
 #[derive(Clone, Copy, Debug)]
@@ -60,24 +64,25 @@ where
     }
 
     fn call(&mut self, request: Request<R>) -> Self::Future {
-        let watch = request.uri().query().is_some_and(is_watch);
+        let watch = request.uri().query().filter(|query| is_watch(query)).map(watch_period);
+        let within = watch.map_or(ANSWER_WITHIN, |period| period + WATCH_MARGIN);
         let stream = request.extensions().get::<StreamedAnswer>().is_some();
         let answer = self.0.call(request);
         async move {
             let answer = if stream {
                 answer.await
             } else {
-                timeout(ANSWER_WITHIN, answer).await.map_err(|_| late())?
+                timeout(within, answer).await.map_err(|_| late(within))?
             };
-            let deadline = (!watch && !stream).then(|| Box::pin(sleep(ANSWER_WITHIN)));
+            let deadline = (watch.is_none() && !stream).then(|| Box::pin(sleep(ANSWER_WITHIN)));
             Ok(answer.map_err(Into::into)?.map(|body| DeadlineBody { body, deadline }))
         }
         .boxed()
     }
 }
 
-fn late() -> BoxError {
-    format!("no answer within {ANSWER_WITHIN:?}").into()
+fn late(within: Duration) -> BoxError {
+    format!("no answer within {within:?}").into()
 }
 
 impl<B> Body for DeadlineBody<B>
@@ -98,7 +103,7 @@ where
             && let Some(deadline) = &mut self.deadline
             && deadline.as_mut().poll_unpin(context).is_ready()
         {
-            return Poll::Ready(Some(Err(late())));
+            return Poll::Ready(Some(Err(late(ANSWER_WITHIN))));
         }
         frame.map_err(Into::into)
     }
@@ -138,10 +143,16 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_answer_begins_and_ends_in_time_or_is_an_error() {
         let late = Err("no answer within 30s".to_owned());
-        for uri in ["/apis?limit=500", "/apis?watch=true"] {
+        for silent in [true, false] {
+            assert_eq!(answer("/apis?limit=500", silent).await, late);
+        }
+        // A proxy that buffers sends the head with the first event, or when the API server ends the watch.
+        for (uri, seconds) in
+            [("/apis?watch=true&timeoutSeconds=60", 65), ("/apis?timeoutSeconds=0&watch=1", 295)]
+        {
+            let late = Err(format!("no answer within {seconds}s"));
             assert_eq!(answer(uri, true).await, late, "{uri}");
         }
-        assert_eq!(answer("/apis?limit=500", false).await, late);
         let hour = Duration::from_secs(3600);
         assert!(timeout(hour, answer("/apis?watch=true", false)).await.is_err(), "it is read on");
         let mut stream = Request::new(());

@@ -36,7 +36,7 @@ use tower::{
     util::{BoxCloneSyncService, MapErr},
 };
 
-pub use self::request_class::{StreamedAnswer, is_watch};
+pub use self::request_class::{StreamedAnswer, is_watch, watch_period};
 use crate::jitter;
 
 /// The time without traffic after which a connection is pinged; up to a quarter less, so that not all are pinged together.

@@ -1,5 +1,7 @@
 //! What a request says about its connection: a watch, a streamed answer, or neither.
 
+use std::time::Duration;
+
 /// An extension of a request for an answer that lasts as long as its reader, such as a log. It has a connection to itself, and
 /// no limits of its length or its time other than those of the reader.
 #[derive(Clone, Copy, Debug)]
@@ -9,6 +11,17 @@ pub struct StreamedAnswer;
 #[must_use]
 pub fn is_watch(query: &str) -> bool {
     query.split('&').any(|pair| matches!(pair, "watch=true" | "watch=1"))
+}
+
+/// How long the server watches, in seconds, by the query of a watch; as client-go and kube ask for if it says nothing.
+const DEFAULT_PERIOD: u64 = 290;
+
+/// How long the server goes on with the watch of this query, after which it ends its answer.
+#[must_use]
+pub fn watch_period(query: &str) -> Duration {
+    let seconds = query.split('&').find_map(|pair| pair.strip_prefix("timeoutSeconds="));
+    let seconds = seconds.and_then(|seconds| seconds.parse().ok()).filter(|seconds| *seconds > 0);
+    Duration::from_secs(seconds.unwrap_or(DEFAULT_PERIOD))
 }
 
 #[cfg(test)]
