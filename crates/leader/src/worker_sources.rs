@@ -160,8 +160,8 @@ async fn deliver<K, I: InputSource>(
     inputs: Inputs<I>,
 ) {
     while let Some(change) = changes.recv().await {
-        // Another cluster at the same address would say that everything is gone.
-        if matches!(change, Change::Reset { .. }) {
+        // Another cluster at the same address, or a program between, would say that everything is gone, or that the kind is.
+        if change.is_list() {
             confirmation.confirm(Instant::now()).await;
         }
         if inputs.send(wrap(change)).await.is_err() {
@@ -176,7 +176,7 @@ fn timed(config: Config) -> Config {
 
 #[cfg(test)]
 mod tests {
-    use runtime::watch::Key;
+    use runtime::watch::{Key, Unavailable};
     use tokio::{sync::Notify, time::timeout};
 
     use super::*;
@@ -223,6 +223,12 @@ mod tests {
             both.extend(delivered.next_inputs().await);
         }
         assert!(matches!(&*both, [Change::Reset { .. }, Change::Delete(_)]), "{both:?}");
+        let reason = Unavailable::NotServed;
+        sender.send(Change::Unavailable { reason, removed: Vec::new() }).await.expect("it runs");
+        let wait = timeout(Duration::from_millis(20), delivered.next_inputs());
+        assert!(wait.await.is_err(), "the cluster may serve the kind");
+        confirmation.0.notify_one();
+        assert!(matches!(&*delivered.next_inputs().await, [Change::Unavailable { .. }]));
         drop(sender);
         delivery.await.expect("it ends with the watch");
     }

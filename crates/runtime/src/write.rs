@@ -4,6 +4,8 @@
 //! ([`crate::failpoint`]). Writes are idempotent: each carries a precondition or states the desired values, so sending it
 //! twice does no harm.
 
+mod not_found;
+
 use std::sync::Arc;
 
 use http::{HeaderValue, Request, header::CONTENT_TYPE};
@@ -18,6 +20,8 @@ use kube::{
 use serde::Serialize;
 use serde_json::Value;
 
+use self::not_found::NamedObject;
+pub(crate) use self::not_found::{NotFound, NotFoundRule};
 use crate::watch::Key;
 
 /// A write that cannot be encoded as a request.
@@ -37,8 +41,7 @@ pub struct Write {
     /// Kind, namespace and name, for logs.
     pub object: String,
     pub(crate) request: Request<Vec<u8>>,
-    /// Of a read: the name of the object, which a 404 about the object itself repeats.
-    pub(crate) reads: Option<String>,
+    pub(crate) not_found: NotFoundRule,
 }
 
 /// Preconditions of a deletion. The API server refuses the request if the object does not match them.
@@ -138,14 +141,16 @@ impl Write {
 }
 
 impl ResourceWrites<'_> {
-    /// Lists the object of this name, if it has the labels: a consistent read that changes nothing and needs no right but `list`.
+    /// Lists the object of this name, if it has the labels: a consistent read that changes nothing and needs no right but `list`. The
+    /// outcome is `Refused` if the resource is not served.
     ///
     /// # Errors
     /// If the request cannot be encoded.
     pub fn list_one(self, key: &Key, labels: &str) -> Result<Write, WriteError> {
         let params =
             ListParams::default().fields(&format!("metadata.name={}", key.name)).labels(labels);
-        self.write(key, self.requests(key).list(&params).map_err(request_error))
+        let request = self.requests(key).list(&params).map_err(request_error);
+        self.write(key, request, NotFoundRule::Read(self.named(key)))
     }
 
     /// Reads the metadata of the object: a consistent read that changes nothing and needs no right but `get`. The outcome is `Gone`
@@ -155,8 +160,8 @@ impl ResourceWrites<'_> {
     /// If the request cannot be encoded.
     pub fn get_metadata(self, key: &Key) -> Result<Write, WriteError> {
         let request = self.requests(key).get_metadata(&key.name, &GetParams::default());
-        let write = self.write(key, request.map_err(request_error))?;
-        Ok(Write { reads: Some(key.name.to_string()), ..write })
+        let rule = NotFoundRule::Read(self.named(key));
+        self.write(key, request.map_err(request_error), rule)
     }
 
     /// Creates `object`, with `apiVersion` and `kind` of the resource.
@@ -237,7 +242,8 @@ impl ResourceWrites<'_> {
             ..DeleteParams::default()
         };
         let request = self.requests(key).delete(&key.name, &params);
-        self.write(key, request.map_err(request_error)).map(as_json)
+        let rule = NotFoundRule::Change(self.named(key));
+        self.write(key, request.map_err(request_error), rule).map(as_json)
     }
 
     /// Deletes the object at once: its pods get no time to end.
@@ -277,7 +283,7 @@ impl ResourceWrites<'_> {
             let body = serde_json::to_vec(&typed(object, self.resource))?;
             self.requests(key).create(&params, body).map_err(request_error)
         });
-        self.write(key, request)
+        self.write(key, request, NotFoundRule::Create)
     }
 
     fn patch(
@@ -292,7 +298,8 @@ impl ResourceWrites<'_> {
             Some(subresource) => requests.patch_subresource(subresource, &key.name, params, patch),
             None => requests.patch(&key.name, params, patch),
         };
-        self.write(key, request.map_err(request_error))
+        let rule = NotFoundRule::Change(self.named(key));
+        self.write(key, request.map_err(request_error), rule)
     }
 
     /// Builds requests in the namespace of an object.
@@ -300,11 +307,20 @@ impl ResourceWrites<'_> {
         Requests::new(DynamicObject::url_path(self.resource, key.namespace.as_deref()))
     }
 
-    fn write(self, key: &Key, request: RequestResult) -> Result<Write, WriteError> {
+    fn named(self, key: &Key) -> NamedObject {
+        NamedObject::new(self.resource, key)
+    }
+
+    fn write(
+        self,
+        key: &Key,
+        request: RequestResult,
+        not_found: NotFoundRule,
+    ) -> Result<Write, WriteError> {
         let Self { purpose, resource } = self;
         let object = format!("{} {key}", resource.kind);
         match request {
-            Ok(request) => Ok(Write { purpose, object, request, reads: None }),
+            Ok(request) => Ok(Write { purpose, object, request, not_found }),
             Err(source) => Err(WriteError { purpose, object, source }),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use kube::Client;
+use kube::{Client, core::Status};
 use prometheus_client::{
     encoding::EncodeLabelSet,
     metrics::{counter::Counter, family::Family},
@@ -11,7 +11,12 @@ use prometheus_client::{
 use serde_json::Value;
 use tokio::{sync::Semaphore, time};
 
-use crate::{api_object::ApiObject, failpoint, lease::Leadership, write::Write};
+use crate::{
+    api_object::ApiObject,
+    failpoint,
+    lease::Leadership,
+    write::{NotFound, NotFoundRule, Write},
+};
 
 /// The outcome of a write.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,7 +27,7 @@ pub enum WriteOutcome {
     Exists,
     /// The object changed since the write was decided.
     Stale,
-    /// The object does not exist.
+    /// The object does not exist, as the API server says by its name. To a create: its kind is not served.
     Gone,
     /// The API server refused the write. Sending it again has the same result.
     Refused {
@@ -104,8 +109,8 @@ impl Writer {
     /// Sends a write: waits for a free slot and for the response, together at most the deadline. Without leadership nothing
     /// is sent.
     pub async fn send(&self, write: Write) -> WriteOutcome {
-        let Write { purpose, object, request, reads } = write;
-        let outcome = self.send_request(purpose, request, reads.as_deref()).await;
+        let Write { purpose, object, request, not_found } = write;
+        let outcome = self.send_request(purpose, request, &not_found).await;
         self.report(purpose, &object, &outcome);
         outcome
     }
@@ -114,7 +119,7 @@ impl Writer {
         &self,
         purpose: &'static str,
         request: http::Request<Vec<u8>>,
-        reads: Option<&str>,
+        not_found: &NotFoundRule,
     ) -> WriteOutcome {
         let until = time::Instant::now() + self.deadline;
         let unknown = |message: String| WriteOutcome::Unknown(message);
@@ -146,7 +151,7 @@ impl Writer {
                 // The API server may have stored the object; a program between may have answered.
                 Err(error) => unknown(format!("the answer is no JSON: {error}")),
             },
-            Ok(Err(error)) => classify(error, reads),
+            Ok(Err(error)) => classify(error, not_found),
             Err(_) => unknown(format!("no answer within {:?}", self.deadline)),
         }
     }
@@ -187,9 +192,8 @@ impl WriteOutcome {
     }
 }
 
-/// Classifies an error. An overloaded or starting server counts as unknown, so that the write is sent again. `reads`
-/// is the name of the object of a read.
-fn classify(error: kube::Error, reads: Option<&str>) -> WriteOutcome {
+/// Classifies an error. An overloaded or starting server counts as unknown, so that the write is sent again.
+fn classify(error: kube::Error, not_found: &NotFoundRule) -> WriteOutcome {
     let kube::Error::Api(status) = error else {
         // A connection may fail after the API server has stored the object.
         return WriteOutcome::Unknown(error.to_string());
@@ -197,25 +201,27 @@ fn classify(error: kube::Error, reads: Option<&str>) -> WriteOutcome {
     match (status.code, status.reason.as_str()) {
         (409, "AlreadyExists") => WriteOutcome::Exists,
         (409, _) => WriteOutcome::Stale,
-        // A 404 for the namespace means that the object can never be created there, not that it is absent. One for a resource that is
-        // not served names no object, and a read does not show by it that the object is absent.
-        (404, _) if !is_namespace(&status) && reads.is_none_or(|name| is_of(&status, name)) => {
-            WriteOutcome::Gone
-        }
+        (404, _) => classify_not_found(*status, not_found),
         // A 401 says nothing about the object: other credentials may be accepted. A 5xx may come after the object was stored.
         (401 | 408 | 429, _) | (500.., _) => WriteOutcome::Unknown(status.message),
-        (code, reason) => {
-            WriteOutcome::Refused { code, reason: reason.to_owned(), message: status.message }
-        }
+        _ => refused(*status),
     }
 }
 
-fn is_namespace(status: &kube::core::Status) -> bool {
-    status.details.as_ref().is_some_and(|details| details.kind == "namespaces")
+fn classify_not_found(status: Status, not_found: &NotFoundRule) -> WriteOutcome {
+    match not_found.meaning(&status) {
+        NotFound::Object => WriteOutcome::Gone,
+        // Taken for an absent object, work that runs would be stopped here, or started on another cluster.
+        NotFound::Change => WriteOutcome::Unknown(format!(
+            "a 404 that does not name the object: {}",
+            status.message
+        )),
+        NotFound::Namespace | NotFound::Read => refused(status),
+    }
 }
 
-fn is_of(status: &kube::core::Status, name: &str) -> bool {
-    status.details.as_ref().is_some_and(|details| details.name == name)
+fn refused(status: Status) -> WriteOutcome {
+    WriteOutcome::Refused { code: status.code, reason: status.reason, message: status.message }
 }
 
 #[cfg(test)]
@@ -225,7 +231,14 @@ mod tests {
         sync::atomic::{AtomicUsize, Ordering},
     };
 
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use kube::core::ApiResource;
+
     use super::*;
+    use crate::{
+        watch::Key,
+        write::{DeletePreconditions, DeletePropagation},
+    };
 
     fn status(code: u16, reason: &str, kind: &str) -> kube::Error {
         let text = format!(
@@ -236,7 +249,8 @@ mod tests {
 
     #[test]
     fn errors_are_classified_by_what_to_do_next() {
-        let label = |code, reason, kind| classify(status(code, reason, kind), None).label();
+        let create = &creates().not_found;
+        let label = |code, reason, kind| classify(status(code, reason, kind), create).label();
         assert_eq!(label(409, "AlreadyExists", "jobs"), "exists");
         assert_eq!(label(409, "Conflict", "jobs"), "stale");
         assert_eq!(label(404, "NotFound", "jobs"), "gone");
@@ -247,23 +261,81 @@ mod tests {
         assert_eq!(label(429, "TooManyRequests", "jobs"), "unknown");
         assert_eq!(label(503, "ServiceUnavailable", "jobs"), "unknown");
         let other = kube::Error::LinesCodecMaxLineLengthExceeded;
-        assert_eq!(classify(other, None).label(), "unknown");
+        assert_eq!(classify(other, create).label(), "unknown");
     }
 
-    #[test]
-    fn a_read_shows_that_an_object_is_absent_by_a_status_that_names_it() {
-        let label = |details: Value| {
+    /// Requests for the ConfigMap `a`: changes of it and of its status, and reads.
+    fn requests() -> [Write; 5] {
+        let resource = ApiResource::erase::<ConfigMap>(&());
+        let (of, key, fields) = (Write::of("test", &resource), key(), serde_json::json!({}));
+        [
+            of.merge(&key, None, &fields),
+            of.apply(&key, Some("status"), "m", &fields),
+            of.delete(&key, DeletePreconditions::default(), DeletePropagation::Background),
+            of.get_metadata(&key),
+            of.list_one(&key, ""),
+        ]
+        .map(|write| write.expect("a write"))
+    }
+
+    /// The outcomes of a 404 with these details: of changes, and of reads.
+    fn outcomes_of_404(details: &Value) -> (&'static str, &'static str) {
+        let labels = requests().map(|write| {
             let status = serde_json::json!({
                 "status": "Failure", "message": "m", "reason": "NotFound", "code": 404,
                 "details": details,
             });
             let status = serde_json::from_value(status).expect("a status");
-            classify(kube::Error::Api(Box::new(status)), Some("a")).label()
-        };
-        assert_eq!(label(serde_json::json!({"kind": "dishes", "name": "a"})), "gone");
-        // The answer about a resource that is not served.
-        assert_eq!(label(serde_json::json!({})), "refused");
-        assert_eq!(label(Value::Null), "refused");
+            classify(kube::Error::Api(Box::new(status)), &write.not_found).label()
+        });
+        let (changes, reads) = labels.split_at(3);
+        assert!([changes, reads].iter().all(|all| all.iter().all(|one| *one == all[0])));
+        (changes[0], reads[0])
+    }
+
+    #[test]
+    fn an_object_is_gone_if_the_status_names_it() {
+        use serde_json::json;
+        for details in [
+            json!({"kind": "configmaps", "name": "a"}),
+            json!({"kind": "ConfigMap", "name": "a"}),
+            json!({"name": "a"}),
+        ] {
+            assert_eq!(outcomes_of_404(&details), ("gone", "gone"), "{details}");
+        }
+    }
+
+    #[test]
+    fn a_404_that_does_not_name_the_object_says_nothing_about_it() {
+        use serde_json::json;
+        for details in [
+            // A default backend, a starting API server, and a resource that is not served.
+            Value::Null,
+            json!({}),
+            // What a webhook looked up.
+            json!({"kind": "configmaps", "name": "b"}),
+            json!({"kind": "secrets", "name": "a"}),
+            json!({"group": "example.com", "kind": "configmaps", "name": "a"}),
+        ] {
+            assert_eq!(outcomes_of_404(&details), ("unknown", "refused"), "{details}");
+        }
+        let namespace = json!({"kind": "namespaces", "name": "a"});
+        assert_eq!(outcomes_of_404(&namespace), ("refused", "refused"));
+    }
+
+    #[tokio::test]
+    async fn a_default_backend_does_not_delete_an_object() {
+        let service = tower::service_fn(|_: http::Request<kube::client::Body>| async {
+            let page = kube::client::Body::from(b"default backend - 404".to_vec());
+            Ok::<_, Infallible>(http::Response::builder().status(404).body(page).expect("a page"))
+        });
+        let limits = WriteLimits { max_in_flight: 1, deadline: TEN };
+        let client = Client::new(service, "default");
+        let writer = Writer::new(client, "home", limits, WriteMetrics::default());
+        let [_, _, delete, ..] = requests();
+        let message = "a 404 that does not name the object: default backend - 404";
+        assert_eq!(writer.send(delete).await, WriteOutcome::Unknown(message.to_owned()));
+        assert_eq!(writer.send(creates()).await, WriteOutcome::Gone, "its kind is not served");
     }
 
     const TEN: Duration = Duration::from_secs(10);
@@ -285,11 +357,17 @@ mod tests {
         (writer.led_by(leadership), requests)
     }
 
+    fn key() -> Key {
+        Key { namespace: Some("ns".into()), name: "a".into() }
+    }
+
+    fn creates() -> Write {
+        Write::create("test", &ConfigMap::default()).expect("a write")
+    }
+
     fn write() -> Write {
-        let key = crate::watch::Key { namespace: Some("ns".into()), name: "a".into() };
-        let fields = serde_json::json!({});
-        Write::merge::<k8s_openapi::api::core::v1::ConfigMap>("test", &key, None, &fields)
-            .expect("a write")
+        let [merge, ..] = requests();
+        merge
     }
 
     #[tokio::test(start_paused = true)]

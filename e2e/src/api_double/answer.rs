@@ -44,8 +44,8 @@ pub(super) fn list(kind: &str, version: u64, items: &[Bytes]) -> Response {
     text(StatusCode::OK, Body::from(list))
 }
 
-/// A refusal.
-pub(super) fn refused(refusal: &DoubleRefusal) -> Response {
+/// A refusal of a request about the object of this name.
+pub(super) fn refused(refusal: &DoubleRefusal, name: &str) -> Response {
     let (code, reason) = match refusal {
         DoubleRefusal::NotServed | DoubleRefusal::NotFound => (404, "NotFound"),
         DoubleRefusal::AlreadyExists => (409, "AlreadyExists"),
@@ -55,7 +55,7 @@ pub(super) fn refused(refusal: &DoubleRefusal) -> Response {
     };
     // With details, a 404 is about the object; without, about the resource.
     let details = match refusal {
-        DoubleRefusal::NotFound => json!({"name": "object", "kind": "objects"}),
+        DoubleRefusal::NotFound => json!({ "name": name }),
         _ => json!({}),
     };
     let status = json!({

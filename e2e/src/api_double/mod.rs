@@ -115,6 +115,6 @@ async fn handle(State(clusters): State<DoubleClusters>, request: Request) -> Res
             let path = path.to_owned();
             request::serve(&cluster, &path, request).await
         }
-        None => answer::refused(&DoubleRefusal::NotServed),
+        None => answer::refused(&DoubleRefusal::NotServed, ""),
     }
 }

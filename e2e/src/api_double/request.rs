@@ -117,22 +117,23 @@ pub(super) async fn serve(cluster: &Arc<DoubleCluster>, path: &str, request: Req
         return answer::version();
     }
     let Some(path) = RequestPath::of(path) else {
-        return answer::refused(&DoubleRefusal::NotServed);
+        return answer::refused(&DoubleRefusal::NotServed, "");
     };
     let (parts, body) = request.into_parts();
     if !cluster.serves(&path.resource) {
-        return answer::refused(&DoubleRefusal::NotServed);
+        return answer::refused(&DoubleRefusal::NotServed, "");
     }
     let Ok(body) = body::to_bytes(body, BODY).await else {
-        return answer::refused(&DoubleRefusal::Invalid);
+        return answer::refused(&DoubleRefusal::Invalid, "");
     };
     let reads = parts.method == Method::GET;
+    let name = path.name.clone().unwrap_or_default();
     let answered = match (reads, &path.name) {
         (true, Some(_)) => get(cluster, &path, &parts.headers),
         (true, None) => select(cluster, path, parts.uri.query(), &parts.headers),
         (false, _) => write(cluster, &path, (&parts.method, &parts.headers), &body),
     };
-    answered.unwrap_or_else(|refusal| answer::refused(&refusal))
+    answered.unwrap_or_else(|refusal| answer::refused(&refusal, &name))
 }
 
 /// Whether only metadata is asked for.

@@ -35,6 +35,13 @@ pub(super) struct SimulatedApi {
     n_created: u64,
 }
 
+/// Names the object, as the API server does: otherwise it would not be known to be absent.
+fn not_found(request: &OperatorRequest) -> OperatorAnswer {
+    let (code, mut status) = refusal(404, "NotFound", &format!("{} not found", request.line()));
+    status["details"] = json!({"kind": request.id.kind, "name": &*request.id.key.name});
+    (code, status)
+}
+
 impl SimulatedApi {
     pub(super) fn answer(&mut self, request: &OperatorRequest) -> OperatorAnswer {
         if let Some(code) = self.refused.get(&request.id.kind) {
@@ -45,7 +52,7 @@ impl SimulatedApi {
             ("POST", _) if request.id.kind == "Event" => self.record(&request.body),
             ("POST", _) => self.create(request),
             ("PATCH", None) if request.is_apply => self.create(request),
-            (_, None) => refusal(404, "NotFound", &format!("{} not found", request.line())),
+            (_, None) => not_found(request),
             ("GET", Some(object)) => (200, object),
             ("PATCH", Some(object)) => self.patch(request, object),
             ("DELETE", Some(object)) => self.delete_request(request, &object),

@@ -69,7 +69,7 @@ use super::{
     fleet::{ActiveCondition, FleetRegistry},
     input::ConnectionStatus,
     jobs::Jobs,
-    outbox::Ticket,
+    outbox::{Subject, Ticket},
     quota_automation::WorkerPresence,
     start_failure::PodStarts,
     timers::Reevaluation,
@@ -427,6 +427,13 @@ impl MultiKueueDispatch {
         ctx: &mut Context,
     ) -> bool {
         memory.rebalance(&mut self.states, self.config.dispatcher, inputs, ctx)
+    }
+
+    /// Whether the object of a write is of a kind that its worker does not serve, as the watch of the kind has shown.
+    pub(crate) fn is_not_served(&self, ticket: &Ticket) -> bool {
+        let worker = ticket.target.to.worker().and_then(|name| self.workers.by_name(name));
+        let Subject::Job(kind) = &ticket.target.subject else { return false };
+        worker.is_some_and(|worker| worker.jobs.is_not_served(kind))
     }
 
     /// Takes the answer to a write of a copy.

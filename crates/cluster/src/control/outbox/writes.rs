@@ -378,7 +378,7 @@ fn read_answer(answer: &WriteOutcome) -> ReadAnswer {
             Some(object) => ReadAnswer::Present(version(&object)),
             None => ReadAnswer::Absent,
         },
-        // The worker does not serve the kind.
+        // The worker does not serve the kind, as its watch has shown.
         WriteOutcome::Gone => ReadAnswer::Absent,
         WriteOutcome::Exists
         | WriteOutcome::Stale

@@ -4,7 +4,8 @@ use runtime::watch::Unavailable;
 
 use super::{
     dispatched::{
-        connect, copies, dispatching, east, hub_job, hub_workload, linked, orders, running,
+        connect, copies, dispatching, east, hub_job, hub_workload, linked, nominated, orders,
+        running,
     },
     *,
 };
@@ -27,6 +28,50 @@ fn copies_at(version: &str) -> (Value, Value) {
         object["metadata"]["resourceVersion"] = json!(version);
     }
     (clone, copy)
+}
+
+/// Answers the reads of `east` that settle creates, with the 404 of a program between for Jobs. Returns whether the Workload is withdrawn
+/// then, which needs every create to be settled.
+fn withdrawn_after_reads(is_served: bool) -> bool {
+    let waiting = hub_job("20", true, &json!({}));
+    let mut control = dispatching(&waiting, &[nominated("21", false)]);
+    connect(&mut control, vec![], vec![]);
+    for order in control.decide(NOW).orders {
+        if order.ticket.purpose.is_create() {
+            control.answered(&order.ticket, WriteOutcome::Unknown(String::new()), NOW);
+        }
+    }
+    if !is_served {
+        let change = Change::Unavailable { reason: Unavailable::NotServed, removed: vec![] };
+        control.observe(east(WorkerInput::Job(batch_job(), change)), NOW);
+    }
+    let evicted = shared(nominated("22", true));
+    control.observe(ManagerInput::Workload(Change::Apply(evicted)), NOW);
+    let mut sent = Vec::new();
+    for second in 1..100 {
+        let now = NOW + jiff::SignedDuration::from_secs(second);
+        let step = control.decide(now);
+        sent.extend(orders(&step));
+        for order in step.orders.iter().filter(|one| one.ticket.purpose == Purpose::Settle) {
+            let nothing = json!({"metadata": {"resourceVersion": "90"}, "items": []});
+            let answer = if order.ticket.target.subject == Subject::Workload {
+                WriteOutcome::done(nothing)
+            } else {
+                let (reason, message) = (String::new(), "default backend - 404".to_owned());
+                WriteOutcome::Refused { code: 404, reason, message }
+            };
+            control.answered(&order.ticket, answer, now);
+        }
+    }
+    let n_reads = sent.iter().filter(|one| *one == "east settle").count();
+    assert!(n_reads < 12, "{n_reads} reads in 99 seconds");
+    sent.contains(&"hub raise-epoch".to_owned())
+}
+
+#[test]
+fn a_404_of_a_read_settles_a_create_only_of_a_kind_that_is_not_served() {
+    assert!(!withdrawn_after_reads(true), "the job may have been created");
+    assert!(withdrawn_after_reads(false));
 }
 
 /// Whether the status of the copy is written to the Job.

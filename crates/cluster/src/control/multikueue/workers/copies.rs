@@ -23,11 +23,19 @@ pub(crate) struct Copies<K> {
     complete: bool,
     /// Since when the worker forbids to list them.
     forbidden_since: Option<Timestamp>,
+    /// The worker does not serve them, by the last list of the present connection.
+    not_served: bool,
 }
 
 impl<K> Default for Copies<K> {
     fn default() -> Self {
-        Self { objects: KeyMap::new(), listed: false, complete: false, forbidden_since: None }
+        Self {
+            objects: KeyMap::new(),
+            listed: false,
+            complete: false,
+            forbidden_since: None,
+            not_served: false,
+        }
     }
 }
 
@@ -58,15 +66,20 @@ impl<K> Copies<K> {
         self.forbidden_since
     }
 
+    /// Whether the worker is known not to serve them.
+    pub(crate) fn is_not_served(&self) -> bool {
+        self.not_served
+    }
+
     /// The connection ended: what was observed stays, does not count as listed, and is older than whatever is observed next.
     pub(crate) fn disconnect(&mut self) {
-        (self.listed, self.complete) = (false, false);
+        (self.listed, self.complete, self.not_served) = (false, false, false);
         self.objects.for_each_mut(|_, tracked| tracked.connection_ended());
     }
 
     /// The clock jumped.
     pub(crate) fn clock_jumped(&mut self, by: SignedDuration) {
-        let Self { objects: _, listed: _, complete: _, forbidden_since } = self;
+        let Self { objects: _, listed: _, complete: _, not_served: _, forbidden_since } = self;
         *forbidden_since = forbidden_since.map(|at| moved(at, by));
     }
 
@@ -87,8 +100,10 @@ impl<K: Resource> Copies<K> {
     ) -> BTreeSet<Key> {
         let listed = change.is_list();
         if listed {
-            let forbidden =
-                matches!(change, Change::Unavailable { reason: Unavailable::Forbidden, .. });
+            let is_for =
+                |why| matches!(&change, Change::Unavailable { reason, .. } if *reason == why);
+            let forbidden = is_for(Unavailable::Forbidden);
+            self.not_served = is_for(Unavailable::NotServed);
             // The first refusal counts: from then on the worker is not reached for this kind.
             self.forbidden_since = forbidden.then(|| self.forbidden_since.unwrap_or(now));
             self.listed = true;

@@ -50,6 +50,11 @@ impl JobCopies {
         self.by_kind.get(kind)?.forbidden_since()
     }
 
+    /// Whether the worker is known not to serve this kind.
+    pub(crate) fn is_not_served(&self, kind: &Kind) -> bool {
+        self.by_kind.get(kind).is_some_and(Copies::is_not_served)
+    }
+
     /// The clock jumped.
     pub(crate) fn clock_jumped(&mut self, by: SignedDuration) {
         let Self { by_kind, cut: _ } = self;
