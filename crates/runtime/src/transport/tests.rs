@@ -35,6 +35,8 @@ const AT_ONCE: usize = 20;
 struct TestServer {
     address: SocketAddr,
     authority: certs::CertPair,
+    /// Its own certificate, which the authority has issued.
+    certificate: String,
     connections: Arc<AtomicUsize>,
     server: JoinHandle<()>,
     front: JoinHandle<()>,
@@ -65,13 +67,18 @@ impl TestServer {
         let address = listener.local_addr().expect("an address");
         let connections = Arc::new(AtomicUsize::new(0));
         let front = tokio::spawn(forward(listener, target, Arc::clone(&connections)));
-        Self { address, authority, connections, server, front }
+        let certificate = pair.certificate;
+        Self { address, authority, certificate, connections, server, front }
     }
 
     fn client(&self) -> Client {
+        self.client_trusting(&self.authority.certificate)
+    }
+
+    fn client_trusting(&self, root: &str) -> Client {
         let server = format!("https://localhost:{}", self.address.port());
         let mut config = Config::new(server.parse().expect("an address"));
-        let root = CertificateDer::from_pem_slice(self.authority.certificate.as_bytes());
+        let root = CertificateDer::from_pem_slice(root.as_bytes());
         config.root_cert = Some(vec![root.expect("a certificate").to_vec()]);
         builder(&config).expect("a client").build()
     }
@@ -145,6 +152,15 @@ async fn a_streamed_answer_has_a_connection_to_itself() {
     assert_eq!(server.connections.load(SeqCst), AT_ONCE);
     join_all((0..AT_ONCE).map(|_| stream())).await;
     assert_eq!(server.connections.load(SeqCst), 2 * AT_ONCE, "none is used again");
+}
+
+#[tokio::test]
+async fn the_certificate_of_a_server_is_no_authority() {
+    let server = TestServer::new(&["h2"]).await;
+    let client = server.client_trusting(&server.certificate);
+    let answer = client.apiserver_version().await;
+    let error = crate::error_chain::describe(&answer.expect_err("it was issued by another"));
+    assert!(error.ends_with("UnknownIssuer"), "{error}");
 }
 
 #[test]
