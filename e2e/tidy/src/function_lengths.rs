@@ -80,7 +80,7 @@ fn length(lines: &[&str]) -> Option<usize> {
 }
 
 /// A line without the comment behind its code.
-fn code(line: &str) -> &str {
+pub(crate) fn code(line: &str) -> &str {
     line.split(" // ").next().unwrap_or_default().trim_end()
 }
 

@@ -10,6 +10,7 @@
 //! | [`links`] | links and paths in Markdown files lead to files |
 //! | [`cycles`] | cycles of files within a crate |
 //! | [`function_lengths`] | length of functions |
+//! | [`tuple_parameters`] | functions take no tuples apart |
 //! | [`questions`] | a function `is_…` or `has_…` changes nothing |
 //! | [`impl_files`] | in how many files a type has methods |
 //! | [`trait_examples`] | the page of a public trait shows an example |
@@ -46,6 +47,7 @@ pub mod settings;
 pub mod sources;
 pub mod suites;
 pub mod trait_examples;
+pub mod tuple_parameters;
 pub mod type_names;
 pub mod words;
 
@@ -71,6 +73,7 @@ pub fn measures(packages: &[WorkspacePackage], files: &[TextFile]) -> Vec<Measur
     measures.extend(type_names::measures(files));
     measures.extend(impl_files::measures(files));
     measures.extend(function_lengths::measures(files));
+    measures.extend(tuple_parameters::measures(files));
     measures
 }
 
