@@ -1,8 +1,9 @@
 //! Replaces a failed node in topology assignments; all other pods keep their leaves.
 //!
 //! The failed node is removed from the assignment, and every remaining leaf must still exist. The moved pods go to
-//! the slice that is incomplete now, or else into the required domain of the remaining pods; if no pods remain or
-//! neither constraint applies, anywhere. The last slice is complete with fewer pods if it had fewer.
+//! the slice that is incomplete now, or else into the required domain of the remaining pods of their pod set, or of
+//! its pod set group; if no pods remain or neither constraint applies, anywhere, a group in one domain. The last slice
+//! is complete with fewer pods if it had fewer.
 //! Source: docs/reference/kueue.md §4.11 (Kueue: `findReplacementAssignment`). Cost: one search per affected pod
 //! set.
 
@@ -33,6 +34,58 @@ struct AffectedPodSet {
     /// Remaining leaves and their pods.
     remaining: BTreeMap<DomainId, i64>,
     within: Option<DomainId>,
+}
+
+/// The pod sets of an admitted Workload, and the node that failed under it.
+struct PlacedPodSets<'a> {
+    topology: &'a TopologyLayer,
+    admission: &'a [PodSetAdmission],
+    specs: &'a [PodSetSpec],
+    failed: &'a str,
+}
+
+impl<'a> PlacedPodSets<'a> {
+    fn all(&self) -> impl Iterator<Item = (usize, (&'a PodSetAdmission, &'a PodSetSpec))> {
+        self.admission.iter().zip(self.specs).enumerate()
+    }
+
+    /// The domain that a pod set without remaining pods must go to, and the spec to search with.
+    fn request_without_remaining(
+        &self,
+        pod_set: usize,
+        flavor: FlavorId,
+        tree: &DomainTree,
+    ) -> (Option<DomainId>, PodSetSpec) {
+        let spec = &self.specs[pod_set];
+        let required = spec
+            .topology
+            .as_ref()
+            .filter(|request| matches!(request.mode, Some(TopologyMode::Required(_))));
+        let Some((request, group)) = required.and_then(|one| Some((one, one.group.as_deref()?)))
+        else {
+            return (None, ungrouped(spec));
+        };
+        match self.leaf_of_group(group, flavor, tree) {
+            // The pods that the group keeps are in the required domain, so any of their leaves identifies it.
+            Some(leaf) => (required_domain(tree, request, leaf), ungrouped(spec)),
+            // The whole group moves, and one search keeps it in one domain.
+            None => (None, with_slice_sizes(spec.clone())),
+        }
+    }
+
+    /// A leaf that a pod set of a group keeps.
+    fn leaf_of_group(&self, group: &str, flavor: FlavorId, tree: &DomainTree) -> Option<DomainId> {
+        let is_member = |held: &PodSetAdmission, spec: &PodSetSpec| {
+            let name = spec.topology.as_ref().and_then(|request| request.group.as_deref());
+            name == Some(group)
+                && node_tree(self.topology, held).is_some_and(|(other, _)| other == flavor)
+        };
+        let members = self.all().map(|(_, one)| one).filter(|(held, spec)| is_member(held, spec));
+        let mut kept = members
+            .flat_map(|(held, _)| held.used_domains())
+            .filter(|domain| !is_on(domain, self.failed));
+        kept.find_map(|domain| tree.leaf(&domain.values))
+    }
 }
 
 /// Whether a topology assignment contains a node.
@@ -99,9 +152,15 @@ fn affected(
     let name = names.nodes.name(node);
     let workload = workloads.at(workload);
     let class = workloads.class_at(workload.class);
-    let held = workload.admission.iter().flat_map(|one| &one.pod_sets);
+    let admission = workload.admission.as_ref().map(|one| one.pod_sets.as_slice());
+    let pod_sets = PlacedPodSets {
+        topology,
+        admission: admission.unwrap_or_default(),
+        specs: &class.pod_sets,
+        failed: name,
+    };
     let mut affected = Vec::new();
-    for (pod_set, (held, spec)) in held.zip(&class.pod_sets).enumerate() {
+    for (pod_set, (held, spec)) in pod_sets.all() {
         let on_node = held.used_domains().iter().filter(|domain| is_on(domain, name));
         let missing: i64 = on_node.map(|domain| domain.count).sum();
         let Some((flavor, tree)) = node_tree(topology, held) else {
@@ -111,7 +170,11 @@ fn affected(
             let remaining = remaining(tree, held, name).map_err(|reason| (pod_set, reason))?;
             // Only the moved pods are searched for, so the request is narrowed to what still binds
             // them.
-            let (within, spec) = topology_request(tree, spec, &remaining, missing);
+            let (within, spec) = if remaining.is_empty() {
+                pod_sets.request_without_remaining(pod_set, flavor, tree)
+            } else {
+                topology_request(tree, ungrouped(spec), &remaining, missing)
+            };
             affected.push(AffectedPodSet { pod_set, flavor, spec, missing, remaining, within });
         }
     }
@@ -135,24 +198,32 @@ fn remaining(
     Ok(remaining)
 }
 
-/// The domain that the moved pods must go to, and the spec to search with.
-fn topology_request(
-    tree: &DomainTree,
-    spec: &PodSetSpec,
-    remaining: &BTreeMap<DomainId, i64>,
-    missing: i64,
-) -> (Option<DomainId>, PodSetSpec) {
+/// The spec to search with for the moved pods of one pod set.
+fn ungrouped(spec: &PodSetSpec) -> PodSetSpec {
     // Leader and workers are searched for separately, since each may lose pods alone.
     let topology = spec
         .topology
         .clone()
         .map(|topology_request| TopologyRequest { group: None, ..topology_request });
-    let mut spec = PodSetSpec { topology, ..spec.clone() };
-    // The pods are placed already, and each of them is searched for as a slice of its own; a leader has no size either.
+    with_slice_sizes(PodSetSpec { topology, ..spec.clone() })
+}
+
+/// The pods are placed already, and each of them is searched for as a slice of its own; a leader has no size either.
+fn with_slice_sizes(mut spec: PodSetSpec) -> PodSetSpec {
     for (_, size) in spec.topology.iter_mut().flat_map(|request| &mut request.slices) {
         *size = (*size).max(1);
     }
-    let Some(topology_request) = spec.topology.as_mut().filter(|_| !remaining.is_empty()) else {
+    spec
+}
+
+/// The domain that the moved pods must go to, and the spec to search with.
+fn topology_request(
+    tree: &DomainTree,
+    mut spec: PodSetSpec,
+    remaining: &BTreeMap<DomainId, i64>,
+    missing: i64,
+) -> (Option<DomainId>, PodSetSpec) {
+    let Some(topology_request) = spec.topology.as_mut() else {
         return (None, spec);
     };
     // The moved pods make up whole slices, so only a required level constrains them. They may include the last slice,
@@ -160,7 +231,9 @@ fn topology_request(
     let Some((layer, domain)) =
         incomplete_slice_domain(tree, &topology_request.slices, remaining, missing)
     else {
-        return (required_domain(tree, topology_request, remaining), spec);
+        // All remaining pods are in the required domain, so any of their leaves identifies it.
+        let leaf = remaining.first_key_value().map(|(&leaf, _)| leaf);
+        return (leaf.and_then(|leaf| required_domain(tree, topology_request, leaf)), spec);
     };
     // Within an incomplete slice only the layers whose slices are complete still constrain the search.
     let complete = topology_request.slices.split_off(layer + 1).pop();
@@ -168,16 +241,15 @@ fn topology_request(
     (Some(domain), spec)
 }
 
+/// The required domain of a leaf; `None` if the request requires no level.
 fn required_domain(
     tree: &DomainTree,
     topology_request: &TopologyRequest,
-    remaining: &BTreeMap<DomainId, i64>,
+    leaf: DomainId,
 ) -> Option<DomainId> {
-    let Some(TopologyMode::Required(label)) = &topology_request.mode else {
+    let TopologyMode::Required(label) = topology_request.mode.as_ref()? else {
         return None;
     };
-    // All remaining pods are in the required domain, so any of their leaves identifies it.
-    let (&leaf, _) = remaining.first_key_value()?;
     Some(tree.ancestor(leaf, tree.level_named(label)?))
 }
 

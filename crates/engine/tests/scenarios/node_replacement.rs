@@ -508,6 +508,102 @@ fn leader_and_workers_are_replaced_separately() {
     );
 }
 
+/// Kueue#6957: no leaf of the leader is left, but its workers still are in the required domain.
+#[test]
+fn a_leader_stays_in_the_required_domain_of_its_workers() {
+    check(
+        "
+        topology racks levels=rack,node
+        flavor tas topology=racks
+        node h1 rack=r1 cpu=1
+        node h2 rack=r1 gpu=2
+        node h3 rack=r2 cpu=1
+        cq team-a cpu/tas=9 gpu/tas=9
+        wl one q=team-a cpu=1 required=rack group=g t=1 + pods=2 gpu=1 required=rack group=g
+        cycle
+        node h1 rack=r1 cpu=1 down
+        unhealthy one h1
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve one team-a cpu=tas:1 at r1/h1:1 + gpu=tas:2 at r1/h2:2
+            2  evict one team-a NodesFailed
+        "#]],
+    );
+}
+
+#[test]
+fn workers_stay_in_the_required_domain_of_their_leader() {
+    check(
+        "
+        topology racks levels=rack,node
+        flavor tas topology=racks
+        node h1 rack=r1 gpu=2
+        node h2 rack=r1 cpu=1
+        node h3 rack=r2 gpu=2
+        node h4 rack=r1 gpu=3
+        cq team-a cpu/tas=9 gpu/tas=9
+        wl one q=team-a cpu=1 required=rack group=g t=1 + pods=2 gpu=1 required=rack group=g
+        cycle
+        node h1 rack=r1 gpu=2 down
+        unhealthy one h1
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve one team-a cpu=tas:1 at r1/h2:1 + gpu=tas:2 at r1/h1:2
+            2  replace-node one team-a cpu=tas:1 at r1/h2:1 + gpu=tas:2 at r1/h4:2
+        "#]],
+    );
+}
+
+#[test]
+fn a_group_without_remaining_pods_moves_together() {
+    check(
+        "
+        topology racks levels=rack,node
+        flavor tas topology=racks
+        node h1 rack=r1 gpu=3
+        node h2 rack=r2 gpu=1
+        node h3 rack=r3 gpu=2
+        node h4 rack=r4 gpu=2
+        node h5 rack=r4 gpu=2
+        cq team-a gpu/tas=9
+        wl one q=team-a gpu=1 required=rack group=g t=1 + pods=2 gpu=1 required=rack group=g
+        cycle
+        node h1 rack=r1 gpu=3 down
+        unhealthy one h1
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve one team-a gpu=tas:1 at r1/h1:1 + gpu=tas:2 at r1/h1:2
+            2  replace-node one team-a gpu=tas:1 at r4/h4:1 + gpu=tas:2 at r4/h4:1,r4/h5:1
+        "#]],
+    );
+}
+
+#[test]
+fn a_leader_may_leave_the_preferred_domain_of_its_workers() {
+    check(
+        "
+        topology racks levels=rack,node
+        flavor tas topology=racks
+        node h1 rack=r1 cpu=1
+        node h2 rack=r1 gpu=2
+        node h3 rack=r2 cpu=1
+        cq team-a cpu/tas=9 gpu/tas=9
+        wl one q=team-a cpu=1 preferred=rack group=g t=1 + pods=2 gpu=1 preferred=rack group=g
+        cycle
+        node h1 rack=r1 cpu=1 down
+        unhealthy one h1
+        cycle
+        ",
+        &expect![[r#"
+            1  reserve one team-a cpu=tas:1 at r1/h1:1 + gpu=tas:2 at r1/h2:2
+            2  replace-node one team-a cpu=tas:1 at r2/h3:1 + gpu=tas:2 at r1/h2:2
+        "#]],
+    );
+}
+
 #[test]
 fn a_second_stale_domain_prevents_a_replacement() {
     check(
