@@ -4,10 +4,11 @@
 
 use crate::cycle::entry::{CycleEntry, CycleOutcome, RequeueDestination};
 use crate::flavors::assignment::FlavorAssignmentMode;
+use crate::queues::cluster_queue::ClusterQueueRecord;
 use crate::queues::layer::QueueLayer;
 use crate::reservations::mark_evicted;
 use crate::settings::EngineSettings;
-use crate::spec::QueueingStrategy;
+use crate::spec::{PreemptionPolicy, QueueingStrategy};
 use crate::state::State;
 use crate::workloads::capacity_waits::CapacityWait;
 use crate::workloads::layer::WorkloadLayer;
@@ -120,6 +121,10 @@ fn destination(
         | CycleOutcome::Migrating { .. } => RequeueDestination::Active,
         // Flavors are left to try, and the next cycle continues with them (§3.4).
         _ if workloads.at(entry.workload).last_assignment.is_some() => RequeueDestination::Active,
+        // Usage orders this queue, so an older Workload of the class may follow its head and have more candidates (§3.4).
+        CycleOutcome::NoCandidates if candidates_depend_on_time(queue) => {
+            RequeueDestination::Inadmissible
+        }
         CycleOutcome::NoFit | CycleOutcome::NoCandidates
             if settings.scheduling_equivalence_hashing && entry.class.replaced_slice.is_none() =>
         {
@@ -127,6 +132,13 @@ fn destination(
         }
         _ => RequeueDestination::Inadmissible,
     }
+}
+
+/// Whether Workloads of one equivalence class may differ in their preemption candidates, and the head need not be the
+/// oldest of them.
+fn candidates_depend_on_time(queue: &ClusterQueueRecord) -> bool {
+    queue.pending.has_fair_sharing()
+        && queue.preemption.within_cluster_queue == PreemptionPolicy::LowerOrNewerEqualPriority
 }
 
 /// The flavor scan continues next time only if flavors are left to try and the head was neither admitted nor close to

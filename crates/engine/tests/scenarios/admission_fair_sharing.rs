@@ -361,6 +361,32 @@ fn usage_precedes_a_preempting_head() {
     );
 }
 
+/// Kueue#14231: the head is newer than the victim, and a Workload of its equivalence class is older.
+#[test]
+fn an_older_workload_of_a_refused_class_is_evaluated() {
+    check(
+        "
+        admission-fair-sharing half-life=10 interval=5
+        cq team-a usage-based within=newer gpu/h100=1
+        lq low cq=team-a
+        lq high cq=team-a
+        wl victim q=low gpu=1 t=2
+        cycle
+        consumed high gpu=9
+        wl older q=high gpu=1 t=1
+        wl newer q=low gpu=1 t=3
+        cycle 2
+        show team-a
+        ",
+        &expect![[r#"
+            1  reserve victim team-a gpu=h100:1
+            2  inadmissible newer team-a NoCandidates
+            3  preempt for older team-a: victim InClusterQueue
+            -  team-a uses gpu/h100=1, reserving victim, pending older, inadmissible newer
+        "#]],
+    );
+}
+
 #[test]
 fn the_local_queue_with_more_usage_is_preempted_first() {
     check(
