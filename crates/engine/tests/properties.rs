@@ -227,7 +227,9 @@ proptest! {
     fn a_node_replacement_moves_only_affected_pods(
         settings in settings(),
         steps in vec(
-            prop_oneof![4 => topology_workload(), 4 => step(false), 1 => node_changes(), 4 => node_failures()],
+            prop_oneof![
+                4 => topology_workload(), 2 => leader_and_workers(), 4 => step(false), 1 => node_changes(), 4 => node_failures(),
+            ],
             1..60,
         ),
     ) {

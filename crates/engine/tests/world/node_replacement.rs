@@ -81,7 +81,24 @@ impl World {
             }
         }
         lost.dedup();
-        lost.len() <= 1
+        let apart = self.group_racks(entry, before) == Some(1)
+            && self.group_racks(entry, after).is_some_and(|racks| racks > 1);
+        lost.len() <= 1 && !apart
+    }
+
+    /// The number of racks that the pods of a group with a required topology use; `None` without such a group.
+    fn group_racks(&self, entry: &CycleEntry, held: &[PodSetAdmission]) -> Option<usize> {
+        let name = self.player.engine.names().workloads.name(entry.workload);
+        let is_required = |one: &PodSetSpec| {
+            let grouped = one.topology.as_ref().filter(|wish| wish.group.is_some());
+            grouped.is_some_and(|wish| matches!(wish.mode, Some(TopologyMode::Required(_))))
+        };
+        let pod_sets = self.pod_sets(name);
+        let grouped = !pod_sets.is_empty() && pod_sets.iter().all(is_required);
+        // A pod set of reclaimable pods alone uses no domain.
+        let used = held.iter().filter(|one| one.reclaimed < one.count);
+        let domains: Vec<DomainAssignment> = used.flat_map(|one| one.domains.clone()).collect();
+        grouped.then(|| tops(&domains, 0))
     }
 
     /// The required level of each pod set. Pods beyond whole slices, because some are reclaimable, complete no
