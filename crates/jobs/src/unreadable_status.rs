@@ -83,7 +83,6 @@ fn read_by(probe: &Probe) -> Vec<ReadField> {
         Probe::In { at, .. } | Probe::NotIn { at, .. } => vec![(at.clone(), ExpectedType::Text)],
         Probe::AnyAbove(fields) => fields.iter().map(counted).collect(),
         Probe::EqualSums(left, right) => left.iter().chain(right).map(counted).collect(),
-        Probe::Less(left, right) => [left, right].map(counted).into(),
     }
 }
 

@@ -33,8 +33,6 @@ pub enum Probe {
     },
     /// Two sums of numbers are equal.
     EqualSums(Vec<Pointer>, Vec<Pointer>),
-    /// The first number is less than the second one; an absent number is 0.
-    Less(Pointer, Pointer),
     /// A field is there, and is neither empty nor false.
     Present(Pointer),
     /// The answer to another question is no.
@@ -80,7 +78,6 @@ impl Probe {
             Self::EqualSums(left, right) => {
                 numbers(left, object).sum::<i64>() == numbers(right, object).sum::<i64>()
             }
-            Self::Less(left, right) => sum(left, object) < sum(right, object),
             Self::Present(at) => at.get(object).is_some_and(says_something),
             Self::Not(probe) => !probe.holds(object),
         }
@@ -110,7 +107,7 @@ impl Probe {
             Self::Present(at) => {
                 at.remove(object);
             }
-            Self::Never | Self::In { .. } | Self::NotIn { .. } | Self::Less(..) | Self::Not(_) => {}
+            Self::Never | Self::In { .. } | Self::NotIn { .. } | Self::Not(_) => {}
         }
     }
 
@@ -122,7 +119,6 @@ impl Probe {
             Self::In { at, .. } | Self::NotIn { at, .. } | Self::Present(at) => vec![at],
             Self::Not(probe) => probe.fields(),
             Self::EqualSums(left, right) => left.iter().chain(right).collect(),
-            Self::Less(left, right) => vec![left, right],
         }
     }
 }
@@ -166,10 +162,6 @@ fn says_something(value: &Value) -> bool {
 
 fn numbers<'a>(fields: &'a [Pointer], object: &'a Value) -> impl Iterator<Item = i64> + 'a {
     fields.iter().flat_map(|field| field.all(object)).filter_map(Value::as_i64)
-}
-
-fn sum(field: &Pointer, object: &Value) -> i64 {
-    field.all(object).into_iter().filter_map(Value::as_i64).sum()
 }
 
 fn has_text(at: &Pointer, values: &[String], object: &Value) -> bool {
@@ -218,8 +210,6 @@ mod tests {
             ),
             (probe(json!({ "equalSums": [["/spec/n"], ["/spec/n"]] })), true, true),
             (Probe::Never, false, false),
-            (probe(json!({ "less": ["/status/none", "/spec/n"] })), true, true),
-            (probe(json!({ "less": ["/spec/n", "/spec/n"] })), false, false),
             (
                 probe(
                     json!({ "in": { "at": "/status/conditions/*/type", "values": ["Running"] } }),

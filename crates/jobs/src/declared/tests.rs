@@ -247,16 +247,17 @@ fn a_job_set_that_may_restart_has_no_reclaimable_pods() {
     };
     let restarts = |n: i64| json!({ "restarts": 5, "restartsCountTowardsMax": n });
     let limit = json!({ "maxRestarts": 3 });
-    let rule = |action: &str| json!({ "maxRestarts": 1, "rules": [{ "action": "FailJobSet" }, { "action": action }] });
+    let rule = |action: &str| json!({ "maxRestarts": 0, "rules": [{ "action": "FailJobSet" }, { "action": action }] });
     for (policy, restarts, expected) in [
         (json!(null), json!({}), 2),
         (json!({}), json!({}), 2),
         (json!({ "maxRestarts": 0 }), json!({}), 2),
         (limit.clone(), json!({}), 0),
         (limit.clone(), restarts(2), 0),
-        (limit, restarts(3), 2),
-        (rule("RestartJobSet"), restarts(1), 2),
-        (rule("RestartJobSetAndIgnoreMaxRestarts"), restarts(1), 0),
+        // The number of the last restart comes with the counts of the attempt before it.
+        (limit, restarts(3), 0),
+        (rule("RestartJobSet"), restarts(0), 2),
+        (rule("RestartJobSetAndIgnoreMaxRestarts"), restarts(0), 0),
     ] {
         assert_eq!(reclaimable(&policy, &restarts), expected, "{policy} {restarts}");
     }
