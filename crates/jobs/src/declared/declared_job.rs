@@ -504,6 +504,9 @@ impl GenericJob for DeclaredJob {
 
     fn validate_update(&self, old: &Self, gates: JobGates) -> Errors {
         let mut errors = self.check_queued(gates);
+        let accepted = old.ray().filter(|_| old.counts_as_queued(gates));
+        let accepted = accepted.and_then(|ray| ray.check_accepted(&old.object));
+        errors.retain(|error| Some(error) != accepted.as_ref());
         // Errors that were there before are not those of the change: the finalizers of such a job have to be removed.
         let before = old.check_components(gates);
         let components = self.check_components(gates).into_iter();

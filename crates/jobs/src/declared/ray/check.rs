@@ -57,6 +57,11 @@ impl RaySpec {
         errors
     }
 
+    /// The errors that a job keeps which had them before: Kueue checks them since 0.19.6, and such a job has to be stopped.
+    pub(in crate::declared) fn check_accepted(&self, object: &Value) -> Option<FieldError> {
+        self.check_head(self.cluster.get(object)?)
+    }
+
     /// The operator makes no pod of such a cluster, so its Workload would hold quota until the job is deleted.
     fn check_head(&self, cluster: &Value) -> Option<FieldError> {
         let containers = &cluster["headGroupSpec"]["template"]["spec"]["containers"];

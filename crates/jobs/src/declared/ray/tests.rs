@@ -50,6 +50,37 @@ fn workers_named_as_the_head_and_too_many_of_them_are_refused_one_by_one() {
     assert_eq!(errors(&many[..17]), [""; 0]);
 }
 
+/// A job of a former version, or of a time without the webhook, has to be stopped.
+#[test]
+fn a_job_that_has_a_head_without_containers_is_still_changed() {
+    let job = |kind: &str, containers: &Value, queue: &str, suspend: bool| {
+        let template = json!({ "spec": { "containers": containers } });
+        let cluster = json!({ "headGroupSpec": { "template": template } });
+        let mut spec = match kind {
+            "RayCluster" => cluster,
+            "RayJob" => json!({ "shutdownAfterJobFinishes": true, "rayClusterSpec": cluster }),
+            _ => json!({ "rayClusterConfig": cluster }),
+        };
+        let switch = if kind == "RayService" { &mut spec["rayClusterConfig"] } else { &mut spec };
+        switch["suspend"] = json!(suspend);
+        let labels = json!({ "kueue.x-k8s.io/queue-name": queue });
+        let object = json!({ "metadata": { "name": "j", "labels": labels }, "spec": spec });
+        let kind = Kinds::built_in().find("ray.io/v1", kind).expect("a built-in kind");
+        kind.decode(object).expect("a job decodes")
+    };
+    let (full, empty) = (json!([{ "name": "ray" }]), json!([]));
+    for kind in ["RayCluster", "RayJob", "RayService"] {
+        let errors = |old: (&Value, &str)| {
+            let old = job(kind, old.0, old.1, false);
+            let new = job(kind, &empty, "lq", true);
+            validate::update(&new, &old, false, JobGates::default()).len()
+        };
+        assert_eq!(errors((&empty, "lq")), 0, "{kind}: a stop");
+        assert_ne!(errors((&full, "lq")), 0, "{kind}: its containers go");
+        assert_ne!(errors((&empty, "")), 0, "{kind}: it comes into a queue");
+    }
+}
+
 /// The operator makes no pods of such a cluster, so its Workload would hold quota until it is deleted.
 #[test]
 fn a_head_without_containers_is_refused() {
