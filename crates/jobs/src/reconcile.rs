@@ -14,7 +14,10 @@ mod workload_match;
 
 use crds::{
     meta::{find, is_deleting, label},
-    names::{RESOURCE_IN_USE_FINALIZER, conditions::EVICTED, labels::MULTI_KUEUE_ORIGIN, reasons},
+    names::{
+        MULTI_KUEUE_CONTROLLER, RESOURCE_IN_USE_FINALIZER, conditions::EVICTED,
+        labels::MULTI_KUEUE_ORIGIN, reasons,
+    },
     v1beta2::Workload,
 };
 
@@ -186,7 +189,7 @@ fn without_workload<J: GenericJob + Clone>(
 }
 
 /// A prebuilt Workload that differs from its job is finished and never changed; the job is stopped. Unlike upstream's, the Workload
-/// keeps its quota until the pods are gone (kueue#14395).
+/// keeps its quota until the pods of this cluster are gone (kueue#14395).
 fn without_prebuilt_workload<J: GenericJob + Clone>(
     job: &J,
     others: &[&Workload],
@@ -200,12 +203,18 @@ fn without_prebuilt_workload<J: GenericJob + Clone>(
         .filter(|_| goes_on && !job.is_suspended());
     let pods_active = goes_on && (stop.is_some() || job.is_active());
     let finished = unfinished.into_iter().flat_map(|other| {
-        let holds_quota = other.has_quota_reservation() && pods_active;
+        let holds_quota =
+            other.has_quota_reservation() && pods_active && !runs_on_worker(job, other);
         // The Workload is the job's before it is compared with it.
         let owned = workload_keys::take_ownership(other);
         owned.into_iter().chain((!holds_quota).then(|| out_of_sync(other)))
     });
     finished.chain(stop).collect()
+}
+
+/// Whether the active pods of the job are those of its copy: the copy is withdrawn once the Workload is finished, and not before.
+fn runs_on_worker<J: GenericJob>(job: &J, workload: &Workload) -> bool {
+    is_dispatched(workload) || job.managed_by() == Some(MULTI_KUEUE_CONTROLLER)
 }
 
 /// Stops a job that runs without a matching Workload, and deletes the others.

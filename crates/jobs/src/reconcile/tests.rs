@@ -5,6 +5,7 @@ mod deleted_pods;
 mod former_memory;
 mod former_submitter;
 mod left_alone;
+mod out_of_sync;
 mod reordered_groups;
 mod slices;
 mod topologies;
@@ -414,41 +415,6 @@ fn an_elastic_copy_of_another_size_than_its_clone_stays() {
     let mut other = job(&other);
     other.metadata.annotations = serde_json::from_value(elastic).expect("annotations");
     assert_eq!(steps(&other), ["finish OutOfSync"], "other containers");
-}
-
-/// kueue#14395
-#[test]
-fn a_prebuilt_workload_out_of_sync_keeps_its_quota_until_its_job_has_stopped() {
-    let reconciled = |job: &Job, workload: &Workload| {
-        reconcile(job, ReconcileContext { prebuilt: true, ..context(&[workload], &flavors()) })
-    };
-    let admitted = workload(&["QuotaReserved", "Admitted"]);
-    let selector = json!({ "nodeSelector": { "zone": "a" } });
-    let running = json!({
-        "spec": { "suspend": false, "parallelism": 3, "template": { "spec": selector } },
-        "status": { "active": 3 },
-    });
-    let mut job = job(&running);
-    let stops = ["finish OutOfSync", "stop NoMatchingWorkload"];
-    assert_eq!(words(reconciled(&job, &workload(&[]))), stops, "it holds no quota");
-    let mut seen = Vec::new();
-    while seen.last() != Some(&vec!["finish OutOfSync".to_owned()]) && seen.len() < 6 {
-        let steps = reconciled(&job, &admitted);
-        let next = match steps.first() {
-            Some(ReconcileStep::Job(JobStep::Stop(StopWrite::Object(after), _))) => {
-                Some(after.as_ref().clone())
-            }
-            _ => None,
-        };
-        // Without a step the pods end.
-        job.status.active = job.status.active.filter(|_| !steps.is_empty());
-        job = next.unwrap_or(job);
-        seen.push(words(steps));
-    }
-    let stop = "stop NoMatchingWorkload";
-    assert_eq!(seen, [vec![stop], vec![], vec![stop], vec!["finish OutOfSync"]]);
-    let template = json!(job.pod_sets(GATES())[0].template);
-    assert_eq!(template["spec"].get("nodeSelector"), None, "{template}");
 }
 
 #[test]

@@ -263,7 +263,9 @@ fn replace_workload(workload: &Workload, context: GroupContext<'_>) -> Steps {
     if context.is_prebuilt() {
         // The Workload is the group's before it is compared with its members.
         let owned = add_owners(workload, context.pods);
-        let holds_quota = workload.has_quota_reservation() && pods_active;
+        // The copy of a dispatched group is withdrawn once the Workload is finished, and not before.
+        let holds_quota =
+            workload.has_quota_reservation() && pods_active && !is_dispatched(workload);
         let finished = (!holds_quota).then(|| out_of_sync(workload));
         return owned.into_iter().chain(finished).chain(stops).collect();
     }

@@ -349,6 +349,15 @@ fn members_own_a_prebuilt_workload_before_it_is_out_of_sync() {
         ["own a b", "mark b"],
         "quota is held until none of them runs (kueue#14395)"
     );
+    let mut copied = json!({ "status": { "phase": "Running" } });
+    merge(&mut copied, &other);
+    let mut dispatched = admitted;
+    dispatched.status.cluster_name = Some("east".to_owned());
+    assert_eq!(
+        steps(&[&prebuilt("a", &copied)], Some(&dispatched), &[]),
+        ["own a", "finish OutOfSync"],
+        "the phase is that of a copy, which is not withdrawn before"
+    );
     let finished = made(&["Finished"], Some(&[&a]));
     assert_eq!(
         steps(&[&a, &b], Some(&finished), &[]),

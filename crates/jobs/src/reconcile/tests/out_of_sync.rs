@@ -1,0 +1,87 @@
+//! Jobs that differ from their prebuilt Workload while they run.
+
+use super::*;
+
+const STOP: &str = "stop NoMatchingWorkload";
+const FINISH: &str = "finish OutOfSync";
+
+fn reconciled(job: &Job, workloads: &[&Workload]) -> Vec<ReconcileStep<Job>> {
+    reconcile(job, ReconcileContext { prebuilt: true, ..context(workloads, &flavors()) })
+}
+
+/// A Job that an admission to the flavor of `context` started.
+fn running(more: &Value) -> Job {
+    let selector = json!({ "nodeSelector": { "zone": "a" } });
+    let prebuilt = json!({ "kueue.x-k8s.io/prebuilt-workload-name": "w" });
+    let mut all = json!({
+        "metadata": { "labels": prebuilt },
+        "spec": { "suspend": false, "parallelism": 3, "template": { "spec": selector } },
+        "status": { "active": 3 },
+    });
+    merge(&mut all, more);
+    job(&all)
+}
+
+/// The steps until nothing changes, with their writes. Pods end, where they run in this cluster, once there is no other step.
+fn passes(job: &mut Job, workloads: &mut [Workload], ends: bool) -> Vec<Vec<String>> {
+    let mut seen = Vec::new();
+    while seen.len() < 9 {
+        let steps = reconciled(job, &workloads.iter().collect::<Vec<_>>());
+        let is_idle = steps.is_empty();
+        for step in &steps {
+            match step {
+                ReconcileStep::Job(JobStep::Stop(
+                    StopWrite::Object(after) | StopWrite::Status(after),
+                    _,
+                )) => *job = after.as_ref().clone(),
+                ReconcileStep::Workload { write: WorkloadStep::Finish { .. }, name } => {
+                    let finished = json!({ "type": "Finished", "status": "True" });
+                    let finished = serde_json::from_value(finished).expect("a condition");
+                    let one =
+                        workloads.iter_mut().find(|one| one.metadata.name.as_ref() == Some(name));
+                    one.expect("a known Workload").status.conditions.push(finished);
+                }
+                _ => {}
+            }
+        }
+        let has_active = job.status.active.is_some();
+        if is_idle && ends {
+            job.status.active = None;
+        }
+        let words = words(steps);
+        if words.iter().any(|word| word == "unfinalize") || (is_idle && !(has_active && ends)) {
+            return seen;
+        }
+        seen.push(words);
+    }
+    seen
+}
+
+fn node_selector(job: &Job) -> Option<Value> {
+    json!(job.spec.template)["spec"].get("nodeSelector").cloned()
+}
+
+/// kueue#14395
+#[test]
+fn a_prebuilt_workload_out_of_sync_keeps_its_quota_until_its_job_has_stopped() {
+    let without_quota = workload(&[]);
+    assert_eq!(words(reconciled(&running(&json!({})), &[&without_quota])), [FINISH, STOP]);
+    let mut job = running(&json!({}));
+    let seen = passes(&mut job, &mut [workload(&["QuotaReserved", "Admitted"])], true);
+    assert_eq!(seen, [vec![STOP], vec![], vec![STOP], vec![FINISH]]);
+    assert_eq!(node_selector(&job), None);
+    assert!(job.is_suspended());
+}
+
+/// No copy is withdrawn before its Workload is finished, and until then the Job of the manager shows the pods of the copy.
+#[test]
+fn the_prebuilt_workload_of_a_dispatched_job_out_of_sync_ends_with_its_stop() {
+    let managed = json!({ "spec": { "managedBy": "kueue.x-k8s.io/multikueue" } });
+    let mut dispatched = workload(&["QuotaReserved", "Admitted"]);
+    dispatched.status.cluster_name = Some("east".to_owned());
+    for more in [managed, json!({})] {
+        let mut job = running(&more);
+        let seen = passes(&mut job, &mut [dispatched.clone()], false);
+        assert_eq!(seen, [vec![FINISH, STOP]], "{more}");
+    }
+}
