@@ -35,7 +35,8 @@ use jiff::Timestamp;
 use self::{reclaimable_pods::update_reclaimable_pods, workload_match::WorkloadMatch};
 use crate::{
     GenericJob, JobGates,
-    generic_job::{JobOutcome, Stop},
+    generic_job::{JobOutcome, Stop, StopWrite},
+    pod_counts::count,
     pod_sets_problem,
     prebuilt::prebuilt_name,
     start::admitted_infos::{self, AssignedFlavors},
@@ -69,7 +70,7 @@ pub fn stop_message<J: GenericJob>(
     gates: JobGates,
 ) -> String {
     let evicted = workload.and_then(|one| find(&one.status.conditions, EVICTED));
-    let is_prebuilt = !prebuilt_name(job, gates).name.is_empty();
+    let is_prebuilt = has_prebuilt(job, gates);
     let note = match (reason, workload) {
         (StopReason::NoMatchingWorkload, _) if is_prebuilt => "missing workload",
         (StopReason::NoMatchingWorkload, Some(_)) => {
@@ -83,6 +84,10 @@ pub fn stop_message<J: GenericJob>(
         (StopReason::NotAdmitted, _) => "Not admitted by cluster queue",
     };
     note.to_owned()
+}
+
+fn has_prebuilt<J: GenericJob>(job: &J, gates: JobGates) -> bool {
+    !prebuilt_name(job, gates).name.is_empty()
 }
 
 /// Returns the next steps.
@@ -198,10 +203,14 @@ fn without_prebuilt_workload<J: GenericJob + Clone>(
     let unfinished: Vec<&Workload> =
         others.iter().copied().filter(|other| !other.is_finished()).collect();
     let goes_on = job.finished().is_none();
-    let started_by = unfinished.first().copied();
+    // A finished Workload keeps its admission, and the stop goes on after its end.
+    let started_by = others.iter().copied().find(|other| other.has_quota_reservation());
     let stop = stop(job, started_by, StopReason::NoMatchingWorkload, context)
         .filter(|_| goes_on && !job.is_suspended());
-    let pods_active = goes_on && (stop.is_some() || job.is_active());
+    let is_last = job.spec_suspended() && stop.as_ref().is_some_and(writes_object);
+    let pods_active = goes_on && (job.is_active() || (stop.is_some() && !is_last));
+    // A restored job may match its Workload again, and would start by it: the Workload ends before.
+    let stop = stop.filter(|_| !is_last || unfinished.is_empty());
     let finished = unfinished.into_iter().flat_map(|other| {
         let holds_quota =
             other.has_quota_reservation() && pods_active && !runs_on_worker(job, other);
@@ -210,6 +219,11 @@ fn without_prebuilt_workload<J: GenericJob + Clone>(
         owned.into_iter().chain((!holds_quota).then(|| out_of_sync(other)))
     });
     finished.chain(stop).collect()
+}
+
+/// Whether a stop writes metadata and spec. Of a job that is suspended this restores what was before the start.
+fn writes_object<J>(step: &ReconcileStep<J>) -> bool {
+    matches!(step, ReconcileStep::Job(JobStep::Stop(StopWrite::Object(_), _)))
 }
 
 /// Whether the active pods of the job are those of its copy: the copy is withdrawn once the Workload is finished, and not before.
@@ -379,7 +393,10 @@ pub(crate) fn stop_of<J: GenericJob>(
     now: Timestamp,
 ) -> Option<ReconcileStep<J>> {
     let sets = workload.map(|workload| workload.spec.pod_sets.as_slice()).unwrap_or_default();
-    let infos: Vec<PodSetInfo> = sets.iter().map(PodSetInfo::of).collect();
+    let mut infos: Vec<PodSetInfo> = sets.iter().map(PodSetInfo::of).collect();
+    if reason == StopReason::NoMatchingWorkload && has_prebuilt(job, gates) {
+        keep_new_counts(&mut infos, job, workload, gates);
+    }
     let evicted = workload.and_then(|workload| find(&workload.status.conditions, EVICTED));
     // An evicted Workload may be deleted before its job has stopped; the stop names what is asked for now.
     let evicted = evicted.filter(|_| reason == StopReason::WorkloadEvicted);
@@ -396,6 +413,23 @@ pub(crate) fn stop_of<J: GenericJob>(
         for_good: reason == StopReason::WorkloadDeleted,
     };
     job.next_stop_write(&stop, gates).map(|write| ReconcileStep::Job(JobStep::Stop(write, reason)))
+}
+
+/// A count that is not the admitted one is a new size of the job. Its prebuilt Workload ends for that, so the size is not undone.
+fn keep_new_counts<J: GenericJob>(
+    infos: &mut [PodSetInfo],
+    job: &J,
+    workload: Option<&Workload>,
+    gates: JobGates,
+) {
+    let admission = workload.and_then(|workload| workload.status.admission.as_ref());
+    let assigned = admission.map(|one| one.pod_set_assignments.as_slice()).unwrap_or_default();
+    let sets = job.pod_sets(gates);
+    for ((info, set), assigned) in infos.iter_mut().zip(&sets).zip(assigned) {
+        if assigned.count.is_some_and(|admitted| admitted != count(set)) {
+            info.count = count(set);
+        }
+    }
 }
 
 /// A job that its Workload needs no longer.

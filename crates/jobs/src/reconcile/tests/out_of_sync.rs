@@ -68,8 +68,8 @@ fn a_prebuilt_workload_out_of_sync_keeps_its_quota_until_its_job_has_stopped() {
     assert_eq!(words(reconciled(&running(&json!({})), &[&without_quota])), [FINISH, STOP]);
     let mut job = running(&json!({}));
     let seen = passes(&mut job, &mut [workload(&["QuotaReserved", "Admitted"])], true);
-    assert_eq!(seen, [vec![STOP], vec![], vec![STOP], vec![FINISH]]);
-    assert_eq!(node_selector(&job), None);
+    assert_eq!(seen, [vec![STOP], vec![], vec![FINISH], vec![STOP]]);
+    assert_eq!(node_selector(&job), None, "restored from the finished Workload");
     assert!(job.is_suspended());
 }
 
@@ -83,5 +83,41 @@ fn the_prebuilt_workload_of_a_dispatched_job_out_of_sync_ends_with_its_stop() {
         let mut job = running(&more);
         let seen = passes(&mut job, &mut [dispatched.clone()], false);
         assert_eq!(seen, [vec![FINISH, STOP]], "{more}");
+    }
+}
+
+#[test]
+fn a_stop_out_of_sync_restores_from_the_workload_with_quota() {
+    let mut pending = workload(&[]);
+    pending.metadata.name = Some("earlier".to_owned());
+    let mut job = running(&json!({}));
+    let mut workloads = [pending, workload(&["QuotaReserved", "Admitted"])];
+    let seen = passes(&mut job, &mut workloads, true);
+    assert_eq!(seen, [vec![FINISH, STOP], vec![], vec![FINISH], vec![STOP]]);
+    assert_eq!(node_selector(&job), None);
+}
+
+/// The size of the Workload, the pods that it was admitted with, those of the running Job, and those that it has afterwards.
+#[test]
+fn a_job_that_was_resized_keeps_its_count_and_does_not_start_again() {
+    let minimum = json!({ "kueue.x-k8s.io/job-min-parallelism": "1" });
+    let metadata = json!({ "annotations": minimum });
+    for (asked, admitted, has, after) in [(4, 3, 5, 5), (5, 3, 5, 5), (3, 3, 5, 5)] {
+        let made = job(&json!({ "metadata": metadata, "spec": { "parallelism": asked } }));
+        let mut workload = workload(&["QuotaReserved", "Admitted"]);
+        workload.spec.pod_sets = made.pod_sets(GATES());
+        let admission = workload.status.admission.as_mut().expect("it has quota");
+        admission.pod_set_assignments[0].count = Some(admitted);
+        let mut job = running(&json!({ "metadata": metadata, "spec": { "parallelism": has } }));
+        let seen = passes(&mut job, &mut [workload.clone()], true);
+        assert_eq!(seen, [vec![STOP], vec![], vec![FINISH], vec![STOP]], "{asked} {has}");
+        assert_eq!((job.parallelism(), job.is_suspended()), (after, true), "{asked} {has}");
+        // Without another size the count is that of the start, which is undone.
+        let limit = json!({ "kueue.x-k8s.io/max-exec-time-seconds": "5" });
+        let metadata = json!({ "annotations": minimum, "labels": limit });
+        let mut job =
+            running(&json!({ "metadata": metadata, "spec": { "parallelism": admitted } }));
+        passes(&mut job, &mut [workload], true);
+        assert_eq!(job.parallelism(), asked);
     }
 }
