@@ -86,6 +86,18 @@ pub(super) fn deployed_config(answer: &HeadAnswer) -> Option<Map<String, Value>>
     Some(config)
 }
 
+/// The capacity in percent that a head reports. `None` if it serves nothing, or is of a version of Ray that does not report it.
+pub(super) fn reported_capacity(answer: &HeadAnswer) -> Option<f64> {
+    let HeadAnswer::Response { body, .. } = answer else { return None };
+    let details: Map<String, Value> = serde_json::from_str(body).ok()?;
+    details.get("applications")?.as_object().filter(|listed| !listed.is_empty())?;
+    match details.get("target_capacity")? {
+        // No capacity was ever set, so nothing is scaled down.
+        Value::Null => Some(100.0),
+        capacity => capacity.as_f64(),
+    }
+}
+
 fn application_status(application: &Value, most_deployments: usize) -> AppStatus {
     let deployments = application["deployments"].as_object().into_iter().flatten();
     let deployment = |(name, deployment): (&String, &Value)| {
@@ -131,6 +143,21 @@ mod tests {
         }
         let failed = HeadAnswer::Response { code: 500, body: "{}".to_owned() };
         assert!(applications_of(&failed).is_err());
+    }
+
+    #[test]
+    fn a_head_reports_the_capacity_of_what_it_serves() {
+        let reported = |body: Value| reported_capacity(&answer(&body));
+        let applications = json!({"one": {"status": "RUNNING"}});
+        let of = |capacity: Value| {
+            reported(json!({"applications": applications, "target_capacity": capacity}))
+        };
+        assert_eq!(of(json!(50)), Some(50.0));
+        assert_eq!(of(json!(50.0)), Some(50.0));
+        assert_eq!(of(Value::Null), Some(100.0));
+        assert_eq!(of(json!("50")), None);
+        assert_eq!(reported(json!({"applications": applications})), None);
+        assert_eq!(reported(json!({"applications": {}, "target_capacity": 50})), None);
     }
 
     #[test]

@@ -70,6 +70,19 @@ impl ServiceState {
     }
 }
 
+/// The capacity that `cluster` gets now: that of its next step, else the one of the status that its head has missed.
+///
+/// `reported` is what the head reports; `None` if it does not, or needs nothing but the next step.
+pub(super) fn due_capacity(
+    context: &ServiceContext<'_>,
+    state: &ServiceState,
+    cluster: &str,
+    reported: Option<f64>,
+) -> Option<CapacityMove> {
+    let next = next_capacity(context, state, cluster);
+    next.or_else(|| missed_capacity(state, cluster, reported?))
+}
+
 /// The next capacity of `cluster`, if it is its turn. Nothing moves without a way for the traffic.
 pub(super) fn next_capacity(
     context: &ServiceContext<'_>,
@@ -82,6 +95,15 @@ pub(super) fn next_capacity(
     }
     let options = options(context)?;
     capacity_step(state, options.max_surge_percent.unwrap_or(100), cluster)
+}
+
+/// The capacity of the status that the head of `cluster` has missed: a step of a cluster that gives up capacity is noted without its head.
+///
+/// What the head reports decides, since a step may have arrived although its answer was lost.
+fn missed_capacity(state: &ServiceState, cluster: &str, reported: f64) -> Option<CapacityMove> {
+    let capacity = state.capacity_of(cluster)?;
+    let is_missed = state.gives_up_capacity(cluster) && reported != f64::from(capacity);
+    is_missed.then(|| CapacityMove { cluster: cluster.to_owned(), capacity })
 }
 
 fn capacity_step(state: &ServiceState, surge: i32, cluster: &str) -> Option<CapacityMove> {

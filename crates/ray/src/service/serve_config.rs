@@ -5,10 +5,10 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    applications::{Applications, applications_of, deployed_config},
+    applications::{Applications, applications_of, deployed_config, reported_capacity},
     conditions::UPGRADE_IN_PROGRESS,
     context::{ServiceContext, Unfinished},
-    incremental::{CapacityMove, next_capacity},
+    incremental::{CapacityMove, due_capacity, next_capacity},
     memory::ServiceMemory,
     state::ServiceState,
 };
@@ -33,8 +33,8 @@ struct Dashboard<'a> {
 
 /// Reads what a cluster serves, and sends the configuration to it. Nothing is served before the head is ready.
 ///
-/// The cluster that gives up capacity in an incremental upgrade may have a dead head: its steps are noted then, and its pods go with the
-/// cluster at the end. The official operator waits for that head without end.
+/// The cluster that gives up capacity in an incremental upgrade may have a dead head: its steps are noted then, and sent when the head
+/// answers again. Otherwise its pods go with the cluster at the end. The official operator waits for that head without end.
 pub(super) fn reconcile_serve(
     context: &ServiceContext<'_>,
     pass: &mut Pass<'_>,
@@ -79,10 +79,13 @@ fn exchange(
     let sent = memory.sent(name(cluster));
     // A head that restarted without a stored state serves nothing.
     let is_missing = applications.by_name.is_empty() || sent != context.spec.serve_config_v2;
-    if (is_missing || sent.is_empty()) && !keeps_config {
+    let is_sent = (is_missing || sent.is_empty()) && !keeps_config;
+    if is_sent {
         send(context, pass, memory, state, &dashboard)?;
     }
-    if upgrades && let Some(step) = next_capacity(context, state, name(cluster)) {
+    // The configuration was just sent with the capacity of the status.
+    let reported = if is_sent { None } else { reported_capacity(answer) };
+    if upgrades && let Some(step) = due_capacity(context, state, name(cluster), reported) {
         let config = present_config(context, memory.sent(name(cluster)), answer);
         move_capacity(context, pass, &dashboard, config, &step)?;
         state.set_capacity(&step);

@@ -194,3 +194,114 @@ fn an_upgrade_waits_for_the_head_of_the_new_cluster() {
         }
     }
 }
+
+/// Heads that serve, and report the capacity that they were last sent; before that `capacity`, as Ray writes it.
+struct ReportingHeads {
+    capacity: Value,
+    puts: Vec<(String, Value)>,
+}
+
+impl ReportingHeads {
+    fn new(capacity: Value) -> Self {
+        Self { capacity, puts: Vec::new() }
+    }
+
+    /// Lets a pass ask these heads. Returns the memory and the status that it leaves.
+    fn pass(
+        &mut self,
+        service: &Value,
+        children: &[Value],
+        memory: &ServiceMemory,
+    ) -> (ServiceMemory, Option<Value>) {
+        let puts = &self.puts;
+        let answer = |request: &HeadRequest| {
+            let of_same_host =
+                |put: &&(String, Value)| put.0.split('/').nth(2) == request.url.split('/').nth(2);
+            let sent = puts.iter().rfind(of_same_host).map(|put| &put.1["target_capacity"]);
+            let config = json!({"name": "one", "import_path": "old"});
+            let one = json!({"status": "RUNNING", "deployed_app_config": config});
+            let mut body = json!({"applications": {"one": one}});
+            if self.capacity != "absent" {
+                body["target_capacity"] = sent.unwrap_or(&self.capacity).clone();
+            }
+            HeadAnswer::Response { code: 200, body: body.to_string() }
+        };
+        let (orders, ends) = pass(service, children, memory, answer);
+        self.puts.extend(orders.into_iter().filter_map(|step| match step {
+            RayStep::Ask(it) if it.method == HeadMethod::Put => Some((it.url, it.body?)),
+            _ => None,
+        }));
+        (remembered(&ends).unwrap_or(memory).clone(), status(&ends).cloned())
+    }
+
+    /// The configurations that the old cluster was sent.
+    fn sent_to_old(&self) -> Vec<&Value> {
+        let is_old = |put: &&(String, Value)| put.0.starts_with("http://rs-a-");
+        self.puts.iter().filter(is_old).map(|put| &put.1).collect()
+    }
+}
+
+/// A RayService after the pass in which the old cluster gave up capacity and its head was dead.
+fn after_an_unsent_step(dead: DeadHead) -> (Value, Vec<Value>, ServiceMemory) {
+    let (mut service, healthy) = upgrade();
+    let mut children = healthy.clone();
+    dead.strike(&mut children, "rs-a");
+    let (_, ends) = pass(&service, &children, &ServiceMemory::default(), dead.answers("rs-a"));
+    service["status"] = status_of(&ends);
+    assert_eq!(service["status"]["activeServiceStatus"]["targetCapacity"], 50, "{dead:?}");
+    (service, healthy, remembered(&ends).cloned().unwrap_or_default())
+}
+
+#[test]
+fn a_head_that_missed_a_capacity_step_gets_it_when_it_answers_again() {
+    for dead in DeadHead::ALL {
+        let (service, children, memory) = after_an_unsent_step(dead);
+        // Also after a restart of the operator. Ray writes the capacity as a float, and null for all of it.
+        for memory in [memory, ServiceMemory::default()] {
+            for capacity in [json!(100), json!(100.0), Value::Null] {
+                let mut heads = ReportingHeads::new(capacity.clone());
+                let (memory, status) = heads.pass(&service, &children, &memory);
+                let missed = json!({
+                    "applications": [{"name": "one", "import_path": "old"}], "target_capacity": 50,
+                });
+                assert_eq!(heads.sent_to_old(), [&missed], "{dead:?} {capacity}");
+                let mut service = service.clone();
+                service["status"] = status.unwrap_or(service["status"].take());
+                heads.pass(&service, &children, &memory);
+                assert_eq!(heads.sent_to_old().len(), 1, "{dead:?} {capacity}: not sent again");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_head_that_has_its_capacity_or_does_not_report_it_gets_none() {
+    let (service, children, memory) = after_an_unsent_step(DeadHead::Silent);
+    for capacity in [json!(50), json!(50.0), json!("absent")] {
+        let mut heads = ReportingHeads::new(capacity.clone());
+        heads.pass(&service, &children, &memory);
+        assert_eq!(heads.sent_to_old(), Vec::<&Value>::new(), "{capacity}");
+    }
+}
+
+#[test]
+fn a_rollback_sends_a_missed_capacity_step_to_the_new_cluster() {
+    let (mut service, children) = upgrade();
+    let status = &mut service["status"];
+    status["pendingServiceStatus"]["targetCapacity"] = json!(0);
+    let rollback = json!({"type": "RollbackInProgress", "status": "True"});
+    status["conditions"].as_array_mut().expect("conditions").push(rollback);
+    service["spec"]["rayClusterConfig"]["headGroupSpec"] =
+        cluster_spec("ray:1")["headGroupSpec"].clone();
+    let mut heads = ReportingHeads::new(json!(100));
+    let (memory, _) = heads.pass(&service, &children, &ServiceMemory::default());
+    let to_new = |heads: &ReportingHeads| -> Vec<Value> {
+        let is_new = |put: &&(String, Value)| put.0.starts_with("http://rs-b-");
+        heads.puts.iter().filter(is_new).map(|put| put.1["target_capacity"].clone()).collect()
+    };
+    // Its configuration is sent after a restart of the operator, with the capacity of the status.
+    assert_eq!(to_new(&heads), [0]);
+    let mut heads = ReportingHeads::new(json!(100));
+    heads.pass(&service, &children, &memory);
+    assert_eq!(to_new(&heads), [0]);
+}
