@@ -11,8 +11,8 @@ use super::{
     applications::{Applications, BothApplications},
     clusters::{ServiceClusters, reconcile_clusters, remove, remove_superfluous},
     conditions::{
-        INITIALIZING_TIMEOUT, READY, ROLLBACK_IN_PROGRESS, ServiceCondition, UPGRADE_IN_PROGRESS,
-        VALIDATION_FAILED,
+        INITIALIZING_TIMEOUT, READY, ROLLBACK_IN_PROGRESS, SUSPENDING, ServiceCondition,
+        UPGRADE_IN_PROGRESS, VALIDATION_FAILED,
     },
     context::{ServiceContext, Unfinished},
     gateway::{reconcile_cluster_service, reconcile_gateway, reconcile_route},
@@ -70,8 +70,10 @@ pub fn decide(
     // Before the first cluster, so that a deleted RayService waits for its clusters. The change of the object brings the next pass.
     if !OF_SERVICE.is_on(service) {
         let is_refused = OF_SERVICE.add(service, &mut pass).is_some_and(|written| written.is_err());
-        // One that has clusters is run, suspended and upgraded although the finalizer was taken away.
-        if !is_refused || context.clusters().next().is_none() {
+        // One that has clusters is run, suspended and upgraded although the finalizer was taken away. So is one
+        // with a suspension under way, which has removed them: it would keep its quota.
+        let goes_on = context.clusters().next().is_some() || before.is_true(SUSPENDING);
+        if !is_refused || !goes_on {
             return pass.finish();
         }
     }

@@ -142,3 +142,18 @@ fn a_finalizer_that_is_refused_is_an_event_and_holds_up_no_service_that_runs() {
     let steps = decide(&service, &[], &memory, &[refused(403)]);
     assert_eq!(reasons(&steps), ["FailedToUpdateRayService"]);
 }
+
+#[test]
+fn a_suspension_whose_clusters_are_gone_ends_although_the_finalizer_is_refused() {
+    let mut service = ray_service("ray:1", &active("rs-a"));
+    service["metadata"]["finalizers"] = json!([]);
+    service["spec"]["suspend"] = json!(true);
+    service["status"]["conditions"]
+        .as_array_mut()
+        .expect("conditions")
+        .push(json!({"type": "Suspending", "status": "True"}));
+    let steps = decide(&service, &[], &ServiceMemory::default(), &[refused(403)]);
+    let conditions = status(&steps).expect("a status")["conditions"].as_array();
+    let suspended = conditions.into_iter().flatten().find(|it| it["type"] == "Suspended");
+    assert_eq!(suspended.expect("a condition")["status"], "True");
+}
