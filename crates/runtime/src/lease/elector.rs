@@ -111,8 +111,9 @@ impl Elector {
     /// Returns when leadership is lost, or the cluster was restored from a backup.
     async fn compete(&mut self) {
         loop {
-            // A leader needs no read: its conditional writes fail once another process has written.
-            if self.candidate.leads_until().is_none() {
+            // A leader needs no read: its conditional writes fail once another process has written. After a restore no read changes
+            // the outcome, and the work of the leader goes on until this returns.
+            if self.candidate.leads_until().is_none() && !self.candidate.went_back() {
                 self.read().await;
             }
             let step = self.candidate.step(now());
@@ -154,8 +155,11 @@ impl Elector {
         }
     }
 
-    /// Sleeps until the next attempt: the retry period, or less if the leader's time ends before.
+    /// Sleeps until the next attempt: the retry period, or less if the leader's time ends before. No attempt follows a restore.
     async fn pause(&self, step: ElectionStep) {
+        if self.candidate.went_back() {
+            return;
+        }
         let next = now() + self.timing.retry;
         let until = match (step, self.candidate.leads_until()) {
             (ElectionStep::Wait { until }, Some(_)) => until,
