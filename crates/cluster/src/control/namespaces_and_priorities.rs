@@ -45,9 +45,10 @@ impl NamespacesAndPriorities {
     /// The value that a Workload gets from its WorkloadPriorityClass, if that exists.
     ///
     /// Not of a MultiKueue copy: its priority is that of its manager, which would write its value back for ever where the
-    /// class has another value (docs/reference/multikueue.md §2.5).
+    /// class has another value (docs/reference/multikueue.md §2.5). Nor of a variant: its priority is that of its parent, which may
+    /// have been edited (docs/reference/kueue.md §2.8).
     pub(crate) fn class_priority(&self, workload: &Workload) -> Option<i32> {
-        if is_clone(workload) {
+        if is_clone(workload) || workload.parent().is_some() {
             return None;
         }
         let class = workload.spec.priority_class_ref.as_ref()?;

@@ -1,6 +1,6 @@
 //! Variants over the life of their parent: made, admitted, migrated, ended.
 
-use super::{cluster::Cluster, *};
+use super::{cluster::Cluster, workloads_of_jobs::class, *};
 
 const LABEL: &str = "kueue.x-k8s.io/concurrent-admission-parent";
 
@@ -208,4 +208,24 @@ fn variants_without_their_parent_are_deleted() {
     let mut seen = cluster.take_writes();
     seen.sort();
     assert_eq!(seen, [format!("workload-delete {best}"), format!("workload-delete {default}")]);
+}
+
+/// The class would set its own value, and the parent the edited one, in turn.
+#[test]
+fn a_new_variant_keeps_the_edited_priority_of_its_parent() {
+    let mut cluster = cluster_with(&quota(0, 8, &preferred()));
+    let reference =
+        json!({"group": "kueue.x-k8s.io", "kind": "WorkloadPriorityClass", "name": "high"});
+    let spec = json!({"spec": {"priority": 5, "priorityClassRef": reference}});
+    cluster.observe(class("high", 5)).workload("job-train-1", 5, &spec).settle();
+    cluster.workload("job-train-1", 5, &json!({"spec": {"priority": 100}})).settle();
+    let best = variant(&cluster, "best");
+    cluster.delete(&best).settle();
+    let priorities = |cluster: &Cluster| {
+        let all = cluster.workloads.values();
+        all.map(|one| one["spec"]["priority"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(priorities(&cluster), [100, 100, 100], "the parent and its variants");
+    cluster.observe(class("high", 6)).settle();
+    assert_eq!(priorities(&cluster), [6, 6, 6], "by way of the parent");
 }

@@ -12,7 +12,7 @@ pub(super) fn observe_job(cluster: &mut Cluster, version: &str, fields: &Value) 
     cluster.observe(ManagerInput::Job(batch_job(), Change::Apply(object)));
 }
 
-fn class(name: &str, value: i32) -> ManagerInput {
+pub(super) fn class(name: &str, value: i32) -> ManagerInput {
     let class = json!({"metadata": {"name": name, "resourceVersion": "1"}, "value": value});
     ManagerInput::WorkloadPriorityClass(Change::Apply(shared(class)))
 }
