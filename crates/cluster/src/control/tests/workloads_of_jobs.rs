@@ -68,6 +68,25 @@ fn a_priority_that_is_edited_stays_until_its_class_changes() {
     assert_eq!(priority(&cluster), 5, "the class was created again");
 }
 
+/// The change is taken back before the first write is answered.
+#[test]
+fn a_class_that_is_changed_and_changed_back_leaves_its_value() {
+    let reference =
+        json!({"group": "kueue.x-k8s.io", "kind": "WorkloadPriorityClass", "name": "high"});
+    let fields = json!({"spec": {"priority": 5, "priorityClassRef": reference}});
+    let mut cluster = Cluster::new();
+    cluster.observe(class("high", 5)).workload("w", 1, &fields).settle();
+    cluster.observe(class("high", 6));
+    let in_flight = cluster.control.decide(cluster.now);
+    assert_eq!(in_flight.orders.len(), 1, "{:?}", in_flight.orders);
+    cluster.observe(class("high", 5));
+    let meanwhile = cluster.control.decide(cluster.now);
+    assert_eq!(meanwhile.orders.len(), 0, "{:?}", meanwhile.orders);
+    cluster.take(in_flight);
+    cluster.settle();
+    assert_eq!(cluster.workloads["w"]["spec"]["priority"], 5, "{:?}", cluster.writes);
+}
+
 #[test]
 fn a_class_that_is_changed_on_the_job_reaches_its_workload() {
     // It does not fit: a start would be in flight.

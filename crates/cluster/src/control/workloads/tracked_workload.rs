@@ -30,8 +30,8 @@ pub(crate) struct TrackedWorkload {
     phase: WorkloadPhase,
     transitions: PendingTransitions,
     reason_period: ReasonPeriod,
-    /// The value of its WorkloadPriorityClass that its priority has followed last; `None` before the first one and after a change of
-    /// its class.
+    /// The value of its WorkloadPriorityClass that its priority has followed last; `None` before the first one, after a change of
+    /// its class, and while the priority is being written.
     followed_class: Option<i32>,
 }
 
@@ -136,8 +136,12 @@ impl TrackedWorkload {
     pub(super) fn priority_to_follow(&mut self, class: Option<i32>) -> Option<i32> {
         if class.is_none() || class == self.object().spec.priority {
             self.followed_class = class;
+        } else if class != self.followed_class {
+            // The class may change back before the answer to the write: its value is then written again.
+            self.followed_class = None;
+            return class;
         }
-        class.filter(|_| class != self.followed_class)
+        None
     }
 
     /// Removes transitions that the status shows by now.
