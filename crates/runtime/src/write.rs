@@ -21,6 +21,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use self::not_found::NamedObject;
+pub use self::not_found::is_absence;
 pub(crate) use self::not_found::{NotFound, NotFoundRule};
 use crate::watch::Key;
 

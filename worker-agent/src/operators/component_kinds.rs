@@ -53,28 +53,57 @@ impl ComponentKinds {
         if let Some(resource) = self.known.get(&id) {
             return Ok(Some(resource.clone()));
         }
-        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         let known = self.found.lock().await.get(&id).cloned();
         if known.is_some() {
             return Ok(known);
         }
         // Without the lock: an API server that hangs must not hold up passes about other kinds.
-        let gvk = GroupVersionKind::gvk(group, version, kind);
-        let found = match pinned_kind(client, &gvk).await {
-            Ok((resource, capabilities)) if capabilities.scope == Scope::Namespaced => resource,
-            Ok(_) | Err(kube::Error::Discovery(_)) => return Ok(None),
-            Err(kube::Error::Api(status)) if status.code == 404 => return Ok(None),
-            Err(source) => {
-                return Err(KindLookupError {
-                    api_version: id.0,
-                    kind: id.1,
-                    source: Box::new(source),
-                });
-            }
-        };
+        let Some(found) = discover(client, api_version, kind).await? else { return Ok(None) };
         self.found.lock().await.insert(id, found.clone());
         Ok(Some(found))
     }
+}
+
+/// Asks the API server for the names of a kind, as [`ComponentKinds::resource`] does.
+pub(super) async fn discover(
+    client: &Client,
+    api_version: &str,
+    kind: &str,
+) -> Result<Option<ApiResource>, KindLookupError> {
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let gvk = GroupVersionKind::gvk(group, version, kind);
+    let failed = |source| KindLookupError {
+        api_version: api_version.to_owned(),
+        kind: kind.to_owned(),
+        source: Box::new(source),
+    };
+    match pinned_kind(client, &gvk).await {
+        Ok((resource, capabilities)) if capabilities.scope == Scope::Namespaced => {
+            Ok(Some(resource))
+        }
+        Ok(_) | Err(kube::Error::Discovery(_)) => Ok(None),
+        // The API server answers so for a version that it does not serve, and a program between for everything.
+        Err(error) if has_code(&error, 404) => match is_listed(client, group, version).await {
+            Ok(false) => Ok(None),
+            Ok(true) => Err(failed(error)),
+            Err(source) => Err(failed(source)),
+        },
+        Err(source) => Err(failed(source)),
+    }
+}
+
+/// Whether the API server lists a version of a group among those that it serves.
+async fn is_listed(client: &Client, group: &str, version: &str) -> kube::Result<bool> {
+    if group.is_empty() {
+        let core = client.list_core_api_versions().await?;
+        return Ok(core.versions.iter().any(|it| it == version));
+    }
+    let served = client.list_api_groups().await?.groups.into_iter().filter(|it| it.name == group);
+    Ok(served.flat_map(|it| it.versions).any(|it| it.version == version))
+}
+
+pub(super) fn has_code(error: &kube::Error, code: u16) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == code)
 }
 
 /// The API server did not say whether it serves a kind.

@@ -3,12 +3,16 @@
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, api::DynamicObject};
 use ray::step::ObjectTarget;
-use runtime::watch::{ApiResource, Key};
+use runtime::{
+    watch::{ApiResource, Key},
+    write::is_absence,
+};
 use serde_json::Value;
 use tokio::time;
 
 use super::{
     WRITE_DEADLINE,
+    component_kinds::{KindLookupError, discover, has_code},
     parent::ParentKind,
     pass::{Interruption, OperatorPass},
     resources::{CLUSTER_ROLE_BINDING, openshift_kinds, route_kinds},
@@ -37,13 +41,25 @@ impl OperatorPass {
         let namespace = self.id.key.namespace.as_deref().unwrap_or_default();
         let api: Api<DynamicObject> =
             Api::namespaced_with(self.io.client.clone(), namespace, &resource);
-        match time::timeout(WRITE_DEADLINE, api.get_opt(&target.name)).await {
+        match time::timeout(WRITE_DEADLINE, api.get(&target.name)).await {
             Ok(Ok(object)) => {
-                let object = object.and_then(|object| serde_json::to_value(object).ok());
+                let object = serde_json::to_value(object).ok();
                 Ok(object.map_or(ObjectRead::Absent, ObjectRead::There))
             }
             Ok(Err(kube::Error::Api(status))) if status.code == 403 => {
                 Ok(ObjectRead::Forbidden(status.message))
+            }
+            Ok(Err(kube::Error::Api(status)))
+                if is_absence(&status, &resource, &self.key(target)) =>
+            {
+                Ok(ObjectRead::Absent)
+            }
+            // That of a kind which is not served any more names no object.
+            Ok(Err(error @ kube::Error::Api(_))) if has_code(&error, 404) => {
+                match self.discover(target).await? {
+                    None => Ok(ObjectRead::Absent),
+                    Some(_) => Err(self.interruption(&target.name, &error)),
+                }
             }
             // Without an answer it is not known to be absent: an AppWrapper would fail for a missing component.
             Ok(Err(error)) => Err(self.interruption(&target.name, &error)),
@@ -72,8 +88,22 @@ impl OperatorPass {
             return Ok(Some(found));
         }
         let known = self.io.kinds.resource(&self.io.client, &target.api_version, &target.kind);
-        match time::timeout(WRITE_DEADLINE, known).await {
-            Ok(Ok(known)) => Ok(known),
+        self.looked_up(target, known).await
+    }
+
+    /// Asks the API server whether it serves the kind now.
+    async fn discover(&self, target: &ObjectTarget) -> Result<Option<ApiResource>, Interruption> {
+        let found = discover(&self.io.client, &target.api_version, &target.kind);
+        self.looked_up(target, found).await
+    }
+
+    async fn looked_up(
+        &self,
+        target: &ObjectTarget,
+        lookup: impl Future<Output = Result<Option<ApiResource>, KindLookupError>>,
+    ) -> Result<Option<ApiResource>, Interruption> {
+        match time::timeout(WRITE_DEADLINE, lookup).await {
+            Ok(Ok(found)) => Ok(found),
             Ok(Err(error)) => Err(self.interruption(&target.kind, &error)),
             Err(elapsed) => Err(self.interruption(&target.kind, &elapsed)),
         }

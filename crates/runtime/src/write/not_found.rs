@@ -41,6 +41,12 @@ pub(crate) enum NotFound {
     Read,
 }
 
+/// Whether a 404 to a read or a change of this object says that it is absent.
+#[must_use]
+pub fn is_absence(status: &Status, resource: &ApiResource, key: &Key) -> bool {
+    status.code == 404 && NamedObject::new(resource, key).is_named_by(status)
+}
+
 impl NamedObject {
     pub(super) fn new(resource: &ApiResource, key: &Key) -> Self {
         let ApiResource { group, kind, plural, .. } = resource.clone();

@@ -11,7 +11,7 @@ use super::{
     world::{ReadFault, SharedWorld},
 };
 
-const FAULTS: [ReadFault; 2] = [ReadFault::Lost, ReadFault::Hangs];
+const FAULTS: [ReadFault; 3] = [ReadFault::Lost, ReadFault::Hangs, ReadFault::NoPage];
 
 fn phase(run: &SimulatedRun) -> Value {
     run.world.lock().parent()["status"]["phase"].clone()

@@ -89,7 +89,16 @@ pub(super) fn discovery(path: &str) -> Option<OperatorAnswer> {
         "kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "example.com/v1",
         "resources": [trial],
     });
-    (path == "/apis/example.com/v1").then_some((200, list))
+    let version = json!({"groupVersion": "example.com/v1", "version": "v1"});
+    let groups = json!({
+        "kind": "APIGroupList", "apiVersion": "v1",
+        "groups": [{"name": "example.com", "versions": [version], "preferredVersion": version}],
+    });
+    match path {
+        "/apis/example.com/v1" => Some((200, list)),
+        "/apis" => Some((200, groups)),
+        _ => None,
+    }
 }
 
 /// A refusal, as the API server words it.

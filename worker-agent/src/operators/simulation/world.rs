@@ -70,6 +70,8 @@ pub(super) enum ReadFault {
     Lost,
     /// The API server does not answer.
     Hangs,
+    /// A program between answers that there is no such page.
+    NoPage,
 }
 
 /// The connection broke before the answer.
@@ -183,7 +185,9 @@ impl SharedWorld {
                 let is_read = request.method() == hyper::Method::GET;
                 world.read_fault(is_read).await?;
                 let discovered = discovery(request.uri().path());
+                let has_no_page = is_read && world.lock().reads == ReadFault::NoPage;
                 let answer = match OperatorRequest::read(request).await {
+                    _ if has_no_page => Some((404, json!("default backend - 404"))),
                     None => discovered
                         .or_else(|| Some(refusal(404, "NotFound", "the kind is not served"))),
                     Some(request) => world.carry_out(request).await,
@@ -201,7 +205,7 @@ impl SharedWorld {
         let reads = self.lock().reads;
         match reads {
             _ if !is_read => Ok(()),
-            ReadFault::None => Ok(()),
+            ReadFault::None | ReadFault::NoPage => Ok(()),
             ReadFault::Lost => Err(BrokenConnection),
             ReadFault::Hangs => pending().await,
         }
