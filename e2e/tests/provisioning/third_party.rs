@@ -34,7 +34,9 @@ impl ProvisioningFixture {
     /// Waits until the controller is asked: the Workload has quota, and the check is Pending after so many retries.
     async fn until_asked(&self, retries: i32) -> Result<Workload> {
         let asked = |one: &Workload, state: &crds::v1beta2::AdmissionCheckState| {
+            // An eviction resets the check before it releases the quota, and the release resets it again.
             is_true(&one.status.conditions, "QuotaReserved")
+                && !is_true(&one.status.conditions, "Evicted")
                 && state.state == "Pending"
                 && state.retry_count.unwrap_or_default() == retries
         };
