@@ -36,7 +36,7 @@ impl<'a> SliceClaims<'a> {
         Self { names, workloads }
     }
 
-    /// The old slice whose quota a Workload takes over if it reserves quota in `queue`.
+    /// The old slice that gives its quota to a Workload which reserves quota in `queue`.
     pub(crate) fn replaced(self, id: WorkloadId, queue: QueueId) -> Option<WorkloadId> {
         if !self.workloads.has_claims() {
             return None;

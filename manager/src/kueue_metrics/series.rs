@@ -71,7 +71,7 @@ impl Series {
         }
     }
 
-    /// Removes the series of one family whose labels of these names have these values.
+    /// Removes the series of one family in which labels of these names have these values.
     pub(super) fn remove_from(&mut self, family: &'static Family, wanted: &[(&str, &str)]) {
         let position = |name: &str| family.labels.iter().position(|label| *label == name);
         let places: Option<Vec<(usize, &str)>> =

@@ -235,7 +235,7 @@ fn topology_request(
         let leaf = remaining.first_key_value().map(|(&leaf, _)| leaf);
         return (leaf.and_then(|leaf| required_domain(tree, topology_request, leaf)), spec);
     };
-    // Within an incomplete slice only the layers whose slices are complete still constrain the search.
+    // Within an incomplete slice only the layers with complete slices still constrain the search.
     let complete = topology_request.slices.split_off(layer + 1).pop();
     topology_request.slices = complete.into_iter().collect();
     (Some(domain), spec)
@@ -284,7 +284,7 @@ fn retained_pods(
     retained
 }
 
-/// The first domain whose slice the moved pods complete: a whole one, or else the smaller last one.
+/// The first domain with a slice that the moved pods complete: a whole one, or else the smaller last one.
 fn incomplete_domain(
     retained: &BTreeMap<DomainId, i64>,
     missing: i64,

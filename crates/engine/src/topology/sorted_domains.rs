@@ -162,7 +162,7 @@ impl SortedDomains {
         }
     }
 
-    /// Moves the first domain to the front whose leader leaves capacity for all needed units in all domains. Counts
+    /// Moves the first domain to the front in which the leader leaves capacity for all needed units in all domains. Counts
     /// of parents assume the leader where it costs the fewest pods; the chosen domain must not cost more than the
     /// spare capacity.
     pub(super) fn move_leader_domain_first(

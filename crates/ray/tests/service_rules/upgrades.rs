@@ -43,7 +43,7 @@ fn a_capacity_that_the_configuration_has_already_is_sent_and_noted() {
     assert_eq!(status["activeServiceStatus"]["targetCapacity"], 50);
 }
 
-/// A RayService whose next cluster has a name and is not made yet. Its active cluster is of the image `ray:1`.
+/// A RayService with a name for its next cluster, which is not made yet. Its active cluster is of the image `ray:1`.
 fn before_the_second_cluster(image: &str) -> (Value, Vec<Value>) {
     let mut state = active("rs-a");
     state["pendingServiceStatus"] = json!({"rayClusterName": "rs-b"});

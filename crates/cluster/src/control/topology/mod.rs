@@ -299,7 +299,7 @@ impl ClusterTopology {
         on_nodes.chain(self.usage.nodes_of(name))
     }
 
-    /// The nodes of a Workload whose waiting pods end, by hostname.
+    /// The nodes, by hostname, on which waiting pods of a Workload end.
     fn unbindable_nodes<'a>(
         &self,
         workload: &Workload,
