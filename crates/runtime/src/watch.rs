@@ -10,15 +10,15 @@
 //!   if a change was not delivered.
 //!
 //! * A kind may be [optional](Watch::optional): while a cluster does not serve it, or forbids it, the watch says so with
-//!   [`Change::Unavailable`] and tries again.
+//!   [`Change::Unavailable`] and tries again. That it is not served is what discovery says; a 404 alone is a failure like any other.
 //!
 //! Objects of every kind travel as [`ApiObject`](crate::api_object::ApiObject) and are decoded once, by a function. So `task`
 //! is compiled once, and a kind may be known at run time only.
 //!
 //! Changes go to a channel, or into a [`Store`] that several tasks subscribe to.
 //!
-//! `known_objects` decides what an event means, `backoff` when to retry, `missed_events` what was lost, and `consistency`
-//! lists; [`Watch`] is the task.
+//! `known_objects` decides what an event means, `backoff` when to retry, `missed_events` what was lost, `availability` what a 404
+//! means; `consistency` lists, and `discovery` asks for the kind; [`Watch`] is the task.
 
 mod availability;
 mod backoff;
@@ -26,6 +26,7 @@ mod change;
 mod coalesced_changes;
 mod consistency;
 mod delivery;
+mod discovery;
 mod key;
 mod known_objects;
 mod metrics;

@@ -16,6 +16,14 @@ pub(super) fn version() -> Response {
     )
 }
 
+/// The resources of a version of a group.
+pub(super) fn resources(group_version: &str, names: &[&str]) -> Response {
+    let resources: Vec<Value> = names.iter().map(|name| json!({ "name": name })).collect();
+    object(
+        &json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group_version, "resources": resources}),
+    )
+}
+
 /// An object.
 pub(super) fn object(object: &Value) -> Response {
     text(StatusCode::OK, Body::from(object.to_string()))

@@ -57,6 +57,13 @@ impl DoubleCluster {
         self.served.is_empty() || self.served.contains(resource)
     }
 
+    /// The resources of a group; `None` if it serves every resource.
+    pub(super) fn served_in(&self, group: &str) -> Option<Vec<&str>> {
+        let split = self.served.iter().filter_map(|resource| resource.split_once('/'));
+        let names = split.filter(|(of, _)| *of == group).map(|(_, name)| name);
+        (!self.served.is_empty()).then(|| names.collect())
+    }
+
     pub(super) fn lock(&self) -> MutexGuard<'_, DoubleObjects> {
         self.objects.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -116,6 +116,9 @@ pub(super) async fn serve(cluster: &Arc<DoubleCluster>, path: &str, request: Req
     if path == "version" {
         return answer::version();
     }
+    if let Some(listed) = discovered(cluster, path) {
+        return listed;
+    }
     let Some(path) = RequestPath::of(path) else {
         return answer::refused(&DoubleRefusal::NotServed, "");
     };
@@ -134,6 +137,18 @@ pub(super) async fn serve(cluster: &Arc<DoubleCluster>, path: &str, request: Req
         (false, _) => write(cluster, &path, (&parts.method, &parts.headers), &body),
     };
     answered.unwrap_or_else(|refusal| answer::refused(&refusal, &name))
+}
+
+/// The resources of a version of a group, if this is its path and they are known. Every version has the same.
+fn discovered(cluster: &DoubleCluster, path: &str) -> Option<Response> {
+    let (group_version, group) = match path.split_once('/')? {
+        ("api", version) => (version, ""),
+        ("apis", group_version) => (group_version, group_version.split_once('/')?.0),
+        _ => return None,
+    };
+    let has_more = group_version.matches('/').count() > usize::from(!group.is_empty());
+    let names = cluster.served_in(group).filter(|_| !has_more)?;
+    Some(answer::resources(group_version, &names))
 }
 
 /// Whether only metadata is asked for.

@@ -86,3 +86,23 @@ async fn what_has_a_finalizer_is_marked_and_goes_with_it() {
     let seen: Vec<bool> = changes.iter().map(|(_, object)| object.is_some()).collect();
     assert_eq!(seen, [true, true, false]);
 }
+
+/// Watches report an absent kind only if discovery lacks it.
+#[tokio::test]
+async fn discovery_lists_what_a_cluster_serves() {
+    let double = ApiDouble::start().await.expect("a double");
+    let _west = double.add("west", &["batch/jobs", "/namespaces"]);
+    let client = client(&double, "west").await;
+    let path = |path: &str| http::Request::get(path).body(Vec::new()).expect("a request");
+    for (of, expected) in
+        [("apis/batch/v1", json!([{"name": "jobs"}])), ("apis/apps/v1", json!([]))]
+    {
+        let found: Value = client.request(path(&format!("/{of}"))).await.expect("a list");
+        assert_eq!(found["resources"], expected);
+        assert_eq!(found["groupVersion"], of.trim_start_matches("apis/"));
+    }
+    let core: Value = client.request(path("/api/v1")).await.expect("a list");
+    assert_eq!(core["resources"], json!([{"name": "namespaces"}]));
+    let jobs: Value = client.request(path("/apis/batch/v1/jobs")).await.expect("a list");
+    assert_eq!(jobs["kind"], "List");
+}

@@ -95,6 +95,11 @@ impl<K> KnownObjects<K> {
         Some(WatchChange::Unavailable { reason, removed })
     }
 
+    /// Whether the kind was reported as not served, and was not listed since.
+    pub(super) fn is_not_served(&self) -> bool {
+        self.unavailable == Some(Unavailable::NotServed)
+    }
+
     /// A consistency list is requested now.
     pub(super) fn start_check(&mut self) {
         self.deleted = Some(BTreeSet::new());

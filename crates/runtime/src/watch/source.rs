@@ -2,6 +2,7 @@
 
 use kube::{Api, Client, core::ApiResource, runtime::watcher::Config};
 
+use super::discovery::KindDiscovery;
 use crate::api_object::ApiObject;
 
 /// The objects of a watch: the cluster, all namespaces or one, and selectors.
@@ -50,5 +51,10 @@ impl WatchSource {
             Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, resource),
             None => Api::all_with(self.client.clone(), resource),
         }
+    }
+
+    /// The discovery of this kind by the same API server.
+    pub(super) fn discovery(&self, resource: &ApiResource) -> KindDiscovery {
+        KindDiscovery::new(self.client.clone(), resource.clone())
     }
 }

@@ -15,6 +15,7 @@ use super::{
     backoff::{WatchBackoff, WatchFailure},
     consistency::{ConsistencyCheck, consistency_checks},
     delivery::{Decoder, Delivered, Delivery, ErasedObject, ReceiverClosed},
+    discovery::KindDiscovery,
     known_objects::{KnownObjects, WatchEffect},
     metrics::SingleWatchMetrics,
 };
@@ -34,6 +35,7 @@ pub enum WatchEnd {
 pub(super) struct WatchTask {
     name: String,
     api: Api<ApiObject>,
+    discovery: KindDiscovery,
     config: Config,
     metrics: SingleWatchMetrics,
     /// The interval of consistency checks, if any.
@@ -64,6 +66,7 @@ impl WatchTask {
         Self {
             name: name.to_owned(),
             api: source.api(resource),
+            discovery: source.discovery(resource),
             config: source.config.clone(),
             metrics: metrics.of(name),
             check_every: None,
@@ -187,13 +190,25 @@ impl WatchTask {
         error: &watcher::Error,
         deliver: &Delivery,
     ) -> Result<Option<StreamEnd>, ReceiverClosed> {
-        if let Some(reason) = Unavailable::of(error).filter(|_| self.optional) {
+        let is_reported = known_objects.is_not_served();
+        if let Some(reason) = self.unavailable(error, is_reported).await {
             self.report_unavailable(known_objects, reason, deliver).await?;
             // The version of the stream says nothing about a kind that is served again: start with a list.
             let retry = backoff.failed(WatchFailure::Other, now());
             return Ok(Some(StreamEnd::Pause(retry.pause)));
         }
         Ok(self.back_off(backoff, error).await.then_some(StreamEnd::Restart))
+    }
+
+    /// Why the kind is not available, if this failure shows it. Discovery has to say that it is not served, since that removes its
+    /// objects; once it is reported, the next list shows whether the kind is served again.
+    async fn unavailable(&self, error: &watcher::Error, is_reported: bool) -> Option<Unavailable> {
+        let reason = Unavailable::of(error).filter(|_| self.optional)?;
+        let is_certain = match reason {
+            Unavailable::Forbidden => true,
+            Unavailable::NotServed => is_reported || self.discovery.is_absent().await,
+        };
+        is_certain.then_some(reason)
     }
 
     /// A list that does not end. What it has given so far does not count.

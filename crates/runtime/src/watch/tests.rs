@@ -32,6 +32,8 @@ enum Answer {
     Late(u64, Vec<Value>),
     Never,
     Fails(u16),
+    /// The page of a program between, for a path that it does not know.
+    NoPage,
 }
 
 /// A mock API server: answers requests in order and records them. Without a further response it never answers.
@@ -41,6 +43,8 @@ struct Server {
     asked: Arc<Mutex<Vec<&'static str>>>,
     /// The page of an endless list.
     page: Arc<Mutex<Vec<Value>>>,
+    /// The resources that discovery lists.
+    resources: Arc<Mutex<Vec<Value>>>,
 }
 
 impl Server {
@@ -49,7 +53,22 @@ impl Server {
         Self { answers, ..Self::default() }
     }
 
+    /// The API server serves the kind: each 404 about it comes from a program between.
+    fn serving(self) -> Self {
+        self.resources.lock().expect("the resources").push(json!({"name": "configmaps"}));
+        self
+    }
+
+    fn discovery(&self) -> Response<Body> {
+        let resources = self.resources.lock().expect("the resources").clone();
+        let list = json!({"kind": "APIResourceList", "groupVersion": "v1", "resources": resources});
+        Response::new(Body::from(list.to_string().into_bytes()))
+    }
+
     async fn answer(self, request: Request<Body>) -> Result<Response<Body>, std::io::Error> {
+        if request.uri().path() == "/api/v1" {
+            return Ok(self.discovery());
+        }
         let consistency_checks = request.headers().get("accept").is_some_and(|one| {
             one.to_str().is_ok_and(|accepted| accepted.contains("PartialObjectMetadataList"))
         });
@@ -99,6 +118,7 @@ impl Server {
                 let code = StatusCode::from_u16(code).expect("a code");
                 (code, serde_json::to_string(&status).expect("JSON"))
             }
+            Answer::NoPage => (StatusCode::NOT_FOUND, "default backend - 404".to_owned()),
         };
         let response = Response::builder().status(code).body(Body::from(body.into_bytes()));
         Ok(response.expect("a response"))
@@ -391,6 +411,24 @@ async fn an_optional_kind_that_vanishes_removes_its_objects() {
     ];
     assert_eq!(optional_changes(&server, 4).await, expected);
     assert_eq!(server.asked(), ["list", "watch", "watch", "list", "list"]);
+}
+
+/// The page of an ingress or a load balancer, or of an API server that is not ready.
+#[tokio::test(start_paused = true)]
+async fn a_404_of_a_kind_that_is_served_removes_nothing() {
+    let server = Server::new([
+        Answer::List("10", vec![map("a", "1"), map("b", "2")]),
+        Answer::NoPage,
+        Answer::Watch(vec![json!({"type": "DELETED", "object": map("a", "11")})]),
+        Answer::Fails(404),
+        Answer::Fails(410),
+        Answer::NoPage,
+        Answer::List("20", vec![map("b", "2"), map("c", "15")]),
+    ]);
+    let expected = [r#"reset ["a", "b"] without []"#, "delete here/a", r#"reset ["c"] without []"#];
+    assert_eq!(optional_changes(&server.clone().serving(), 3).await, expected);
+    let asked = ["list", "watch", "watch", "watch", "watch", "list", "list"];
+    assert_eq!(server.asked(), asked);
 }
 
 #[tokio::test(start_paused = true)]
