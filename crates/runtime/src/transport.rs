@@ -1,9 +1,9 @@
-//! How a client reaches its API server: HTTP/2 where the server speaks it, over three connections.
+//! How a client reaches its API server: HTTP/2 where the server speaks it, over three connections, and more for many watches.
 //!
 //! kube's own connector speaks HTTP/1.1 only, so that each watch, and each write beside another, has a connection with a TLS
-//! handshake and buffers of its own. Here watches share one connection, requests for leases a second one, and all others a third
-//! one: a list or a burst of events does not hold up the answers to writes, and nothing holds up a lease, which decides in time
-//! about what runs. A server, or a proxy in front of it, that speaks HTTP/1.1 only is reached as by
+//! handshake and buffers of its own. Here watches share one connection, or as many as they need, requests for leases a second
+//! one, and all others a third one: a list or a burst of events does not hold up the answers to writes, and nothing holds up a
+//! lease, which decides in time about what runs. A server, or a proxy in front of it, that speaks HTTP/1.1 only is reached as by
 //! kube.
 //!
 //! A [`StreamedAnswer`] has a connection to itself, over HTTP/1.1: a reader that takes nothing would fill the window of a connection that
@@ -13,18 +13,19 @@
 //! latest; then every request on the connection fails. A proxy that drops idle connections sees traffic.
 
 mod request_class;
+mod watch_connections;
 
 use std::{
     task::{Context, Poll},
     time::Duration,
 };
 
+use futures::future::BoxFuture;
 use http::{Request, Response};
-use hyper::body::Incoming;
 use hyper_rustls::{FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilder};
 use hyper_timeout::TimeoutConnector;
 use hyper_util::{
-    client::legacy::{self, Client, ResponseFuture, connect::HttpConnector},
+    client::legacy::{self, Client, connect::HttpConnector},
     rt::{TokioExecutor, TokioTimer},
 };
 use kube::{
@@ -36,7 +37,11 @@ use tower::{
     util::{BoxCloneSyncService, MapErr},
 };
 
-pub use self::request_class::{StreamedAnswer, is_watch, watch_period};
+use self::watch_connections::{WATCHES_PER_CONNECTION, WatchConnections};
+pub use self::{
+    request_class::{StreamedAnswer, is_watch, watch_period},
+    watch_connections::ServerBody,
+};
 use crate::jitter;
 
 /// The time without traffic after which a connection is pinged; up to a quarter less, so that not all are pinged together.
@@ -49,7 +54,7 @@ pub const PING_TIMEOUT: Duration = Duration::from_secs(10);
 const LEASES: &str = "/apis/coordination.k8s.io/";
 
 /// Requests to one server, with its address and credentials added.
-pub type ServerRequests = BoxCloneSyncService<Request<Body>, Response<Incoming>, BoxError>;
+pub type ServerRequests = BoxCloneSyncService<Request<Body>, Response<ServerBody>, BoxError>;
 
 /// A client builder for this configuration. The client never retries a request, also if the configuration asks for it.
 ///
@@ -59,14 +64,15 @@ pub fn builder(config: &Config) -> kube::Result<ClientBuilder<ServerRequests>> {
     if config.proxy_url.is_some() {
         return Err(invalid("a proxy is not supported".to_owned()));
     }
-    let shared = || Ok::<_, kube::Error>(connections().build(connector(config, true)?));
+    let shared = connector(config, true)?;
+    let connect = move || connections().build(shared.clone());
     let mut own = connections();
     // A connection is not used again after its answer.
     own.pool_max_idle_per_host(0);
     let transport = Transport {
-        watches: shared()?,
-        leases: shared()?,
-        requests: shared()?,
+        leases: connect(),
+        requests: connect(),
+        watches: WatchConnections::new(WATCHES_PER_CONNECTION, connect),
         streams: own.build(connector(config, false)?),
     };
     let service = ServiceBuilder::new()
@@ -78,37 +84,41 @@ pub fn builder(config: &Config) -> kube::Result<ClientBuilder<ServerRequests>> {
     Ok(ClientBuilder::new(BoxCloneSyncService::new(service), namespace))
 }
 
-type ServerConnections = Client<TimeoutConnector<HttpsConnector<HttpConnector>>, Body>;
+type ServerConnector = TimeoutConnector<HttpsConnector<HttpConnector>>;
+
+type ServerConnections = Client<ServerConnector, Body>;
 
 /// The connections of a client to its API server, by use.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 struct Transport {
-    watches: ServerConnections,
+    watches: WatchConnections,
     leases: ServerConnections,
     requests: ServerConnections,
     streams: ServerConnections,
 }
 
 impl Service<Request<Body>> for Transport {
-    type Response = Response<Incoming>;
+    type Response = Response<ServerBody>;
     type Error = legacy::Error;
-    type Future = ResponseFuture;
+    type Future = BoxFuture<'static, Result<Self::Response, legacy::Error>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, request: Request<Body>) -> ResponseFuture {
-        if request.extensions().get::<StreamedAnswer>().is_some() {
-            return self.streams.request(request);
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let (uri, is_stream) =
+            (request.uri(), request.extensions().get::<StreamedAnswer>().is_some());
+        if !is_stream && uri.query().is_some_and(is_watch) {
+            return self.watches.request(request);
         }
-        let uri = request.uri();
-        let connections = match (uri.query().is_some_and(is_watch), uri.path()) {
-            (true, _) => &self.watches,
-            (false, path) if path.contains(LEASES) => &self.leases,
-            (false, _) => &self.requests,
+        let connections = match uri.path() {
+            _ if is_stream => &self.streams,
+            path if path.contains(LEASES) => &self.leases,
+            _ => &self.requests,
         };
-        connections.request(request)
+        let answer = connections.request(request);
+        Box::pin(async move { Ok(answer.await?.map(ServerBody::uncounted)) })
     }
 }
 
@@ -123,10 +133,7 @@ fn connections() -> legacy::Builder {
 }
 
 /// Connects to the server, with HTTP/1.1 only or with the newest version that it speaks.
-fn connector(
-    config: &Config,
-    http2: bool,
-) -> kube::Result<TimeoutConnector<HttpsConnector<HttpConnector>>> {
+fn connector(config: &Config, http2: bool) -> kube::Result<ServerConnector> {
     let mut connector = TimeoutConnector::new(https(config, http2)?);
     connector.set_connect_timeout(config.connect_timeout);
     connector.set_read_timeout(config.read_timeout);

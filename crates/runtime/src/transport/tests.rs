@@ -31,7 +31,7 @@ const WITHIN: Duration = Duration::from_secs(30);
 /// Requests that are answered only when all of them have arrived.
 const AT_ONCE: usize = 20;
 
-/// A server that counts its connections, and answers once [`AT_ONCE`] requests have come.
+/// A server that counts its connections, and answers once that many requests have come.
 struct TestServer {
     address: SocketAddr,
     authority: certs::CertPair,
@@ -49,8 +49,12 @@ async fn answer(State(all): State<Arc<Barrier>>, request: axum::extract::Request
 }
 
 impl TestServer {
-    /// A server of these protocols.
+    /// A server of these protocols that waits for [`AT_ONCE`] requests.
     async fn new(protocols: &[&str]) -> Self {
+        Self::waiting_for(AT_ONCE, protocols).await
+    }
+
+    async fn waiting_for(at_once: usize, protocols: &[&str]) -> Self {
         let now = Timestamp::now();
         let authority = certs::make_authority("a server", now).expect("an authority");
         let pair = certs::issue(&authority, &["localhost".to_owned()], now).expect("a certificate");
@@ -59,7 +63,7 @@ impl TestServer {
         let mut config = tls::server_config(slot, &ServerTls::default()).expect("a configuration");
         Arc::make_mut(&mut config).alpn_protocols =
             protocols.iter().map(|one| one.as_bytes().to_vec()).collect();
-        let router = Router::new().fallback(answer).with_state(Arc::new(Barrier::new(AT_ONCE)));
+        let router = Router::new().fallback(answer).with_state(Arc::new(Barrier::new(at_once)));
         let behind = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let target = behind.local_addr().expect("an address");
         let server = tokio::spawn(Server::tls(router, config).run(behind, Stop::new()));
@@ -128,6 +132,16 @@ async fn requests_share_connections_by_what_they_are_for() {
     let dialled = server.connections.load(SeqCst);
     ask_all(&client).await;
     assert_eq!(server.connections.load(SeqCst), dialled, "no further connection");
+}
+
+/// The server takes 200 streams per connection.
+#[tokio::test]
+async fn more_watches_than_a_connection_has_streams_are_all_answered() {
+    let n_watches = 250;
+    let server = TestServer::waiting_for(n_watches, &["h2"]).await;
+    let client = server.client();
+    let answers = join_all((0..n_watches).map(|_| ask(&client, "/api?watch=true"))).await;
+    assert!(answers.iter().all(|one| one == "\"h2\""), "{answers:?}");
 }
 
 #[tokio::test]
