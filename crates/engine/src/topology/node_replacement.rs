@@ -19,6 +19,7 @@ use crate::topology::domain_tree::DomainTree;
 use crate::topology::flavor_assigner::search;
 use crate::topology::layer::TopologyLayer;
 use crate::topology::{DomainAssignment, PlacementFailure, TopologyMode, TopologyRequest};
+use crate::workloads::equivalence_class::{EquivalenceClass, members};
 use crate::workloads::layer::WorkloadLayer;
 
 /// New topology assignments, complete, of the pod sets that used the failed node.
@@ -40,51 +41,71 @@ struct AffectedPodSet {
 struct PlacedPodSets<'a> {
     topology: &'a TopologyLayer,
     admission: &'a [PodSetAdmission],
-    specs: &'a [PodSetSpec],
+    class: &'a EquivalenceClass,
     failed: &'a str,
 }
 
-impl<'a> PlacedPodSets<'a> {
-    fn all(&self) -> impl Iterator<Item = (usize, (&'a PodSetAdmission, &'a PodSetSpec))> {
-        self.admission.iter().zip(self.specs).enumerate()
+impl PlacedPodSets<'_> {
+    /// `None` if the pod set has no pods on the failed node, or no leaves that are nodes.
+    fn affected(&self, pod_set: usize) -> Result<Option<AffectedPodSet>, PlacementFailure> {
+        let held = &self.admission[pod_set];
+        let on_node = held.used_domains().iter().filter(|domain| is_on(domain, self.failed));
+        let missing: i64 = on_node.map(|domain| domain.count).sum();
+        let Some((flavor, tree)) = node_tree(self.topology, held).filter(|_| missing > 0) else {
+            return Ok(None);
+        };
+        let remaining = remaining(tree, held, self.failed)?;
+        let leaf = match remaining.first_key_value() {
+            Some((&leaf, _)) => Some(leaf),
+            None => self.leaf_of_group(pod_set, tree)?,
+        };
+        // Only the moved pods are searched for, so the request is narrowed to what still binds them.
+        let spec = self.spec_for_moved_pods(pod_set, leaf);
+        let (within, spec) = topology_request(tree, spec, &remaining, missing, leaf);
+        Ok(Some(AffectedPodSet { pod_set, flavor, spec, missing, remaining, within }))
     }
 
-    /// The domain that a pod set without remaining pods must go to, and the spec to search with.
-    fn request_without_remaining(
+    /// A leaf that the group of a pod set keeps, if its level is required. It is an error if the domains that the group keeps
+    /// no longer exist.
+    fn leaf_of_group(
         &self,
         pod_set: usize,
-        flavor: FlavorId,
         tree: &DomainTree,
-    ) -> (Option<DomainId>, PodSetSpec) {
-        let spec = &self.specs[pod_set];
-        let required = spec
-            .topology
-            .as_ref()
-            .filter(|request| matches!(request.mode, Some(TopologyMode::Required(_))));
-        let Some((request, group)) = required.and_then(|one| Some((one, one.group.as_deref()?)))
-        else {
-            return (None, ungrouped(spec));
-        };
-        match self.leaf_of_group(group, flavor, tree) {
-            // The pods that the group keeps are in the required domain, so any of their leaves identifies it.
-            Some(leaf) => (required_domain(tree, request, leaf), ungrouped(spec)),
-            // The whole group moves, and one search keeps it in one domain.
-            None => (None, with_slice_sizes(spec.clone())),
+    ) -> Result<Option<DomainId>, PlacementFailure> {
+        if !self.is_in_required_group(pod_set) {
+            return Ok(None);
         }
+        let members = members(self.class, pod_set).into_iter();
+        let members = members.filter_map(|member| self.admission.get(member));
+        let used = members.flat_map(PodSetAdmission::used_domains);
+        let mut kept = used.filter(|domain| !is_on(domain, self.failed)).peekable();
+        let Some(&first) = kept.peek() else {
+            return Ok(None);
+        };
+        // All of them are in one required domain, so any leaf identifies it.
+        let leaf = kept.find_map(|domain| tree.leaf(&domain.values));
+        leaf.map(Some).ok_or_else(|| stale(first))
     }
 
-    /// A leaf that a pod set of a group keeps.
-    fn leaf_of_group(&self, group: &str, flavor: FlavorId, tree: &DomainTree) -> Option<DomainId> {
-        let is_member = |held: &PodSetAdmission, spec: &PodSetSpec| {
-            let name = spec.topology.as_ref().and_then(|request| request.group.as_deref());
-            name == Some(group)
-                && node_tree(self.topology, held).is_some_and(|(other, _)| other == flavor)
-        };
-        let members = self.all().map(|(_, one)| one).filter(|(held, spec)| is_member(held, spec));
-        let mut kept = members
-            .flat_map(|(held, _)| held.used_domains())
-            .filter(|domain| !is_on(domain, self.failed));
-        kept.find_map(|domain| tree.leaf(&domain.values))
+    fn is_in_required_group(&self, pod_set: usize) -> bool {
+        let topology = self.class.pod_sets[pod_set].topology.as_ref();
+        topology.is_some_and(|request| {
+            request.group.is_some() && matches!(request.mode, Some(TopologyMode::Required(_)))
+        })
+    }
+
+    /// The spec to search with for the moved pods of one pod set. `leaf` is one that the pod set or its group keeps.
+    fn spec_for_moved_pods(&self, pod_set: usize, leaf: Option<DomainId>) -> PodSetSpec {
+        let mut spec = self.class.pod_sets[pod_set].clone();
+        // A whole group that moves is kept in its required domain by one search. Otherwise leader and workers are searched for
+        // separately, since each may lose pods alone.
+        let moves_together = leaf.is_none() && self.is_in_required_group(pod_set);
+        if let Some(request) = &mut spec.topology {
+            request.group.take_if(|_| !moves_together);
+            // Slices without a size get size 1: a leader has none, and the pods of others are placed already.
+            request.slices.iter_mut().for_each(|(_, size)| *size = (*size).max(1));
+        }
+        spec
     }
 }
 
@@ -149,36 +170,16 @@ fn affected(
     workload: WorkloadId,
     node: TopologyNodeId,
 ) -> Result<Vec<AffectedPodSet>, (usize, PlacementFailure)> {
-    let name = names.nodes.name(node);
     let workload = workloads.at(workload);
     let class = workloads.class_at(workload.class);
     let admission = workload.admission.as_ref().map(|one| one.pod_sets.as_slice());
-    let pod_sets = PlacedPodSets {
-        topology,
-        admission: admission.unwrap_or_default(),
-        specs: &class.pod_sets,
-        failed: name,
-    };
-    let mut affected = Vec::new();
-    for (pod_set, (held, spec)) in pod_sets.all() {
-        let on_node = held.used_domains().iter().filter(|domain| is_on(domain, name));
-        let missing: i64 = on_node.map(|domain| domain.count).sum();
-        let Some((flavor, tree)) = node_tree(topology, held) else {
-            continue;
-        };
-        if missing > 0 {
-            let remaining = remaining(tree, held, name).map_err(|reason| (pod_set, reason))?;
-            // Only the moved pods are searched for, so the request is narrowed to what still binds
-            // them.
-            let (within, spec) = if remaining.is_empty() {
-                pod_sets.request_without_remaining(pod_set, flavor, tree)
-            } else {
-                topology_request(tree, ungrouped(spec), &remaining, missing)
-            };
-            affected.push(AffectedPodSet { pod_set, flavor, spec, missing, remaining, within });
-        }
-    }
-    Ok(affected)
+    let admission = admission.unwrap_or_default();
+    let pod_sets = PlacedPodSets { topology, admission, class, failed: names.nodes.name(node) };
+    let all = 0..admission.len().min(class.pod_sets.len());
+    let affected = all.filter_map(|pod_set| {
+        pod_sets.affected(pod_set).map_err(|reason| (pod_set, reason)).transpose()
+    });
+    affected.collect()
 }
 
 /// Remaining leaves and their pods. It is an error if one of them no longer exists.
@@ -189,50 +190,33 @@ fn remaining(
 ) -> Result<BTreeMap<DomainId, i64>, PlacementFailure> {
     let mut remaining = BTreeMap::new();
     for domain in held.domains.iter().filter(|domain| !is_on(domain, node)) {
-        let name = domain.values.last();
-        let stale = || PlacementFailure::StaleDomain { domain: name.cloned().unwrap_or_default() };
-        // An assignment with a vanished domain cannot be patched (§4.11).
-        let leaf = tree.leaf(&domain.values).ok_or_else(stale)?;
+        let leaf = tree.leaf(&domain.values).ok_or_else(|| stale(domain))?;
         *remaining.entry(leaf).or_insert(0) += domain.count;
     }
     Ok(remaining)
 }
 
-/// The spec to search with for the moved pods of one pod set.
-fn ungrouped(spec: &PodSetSpec) -> PodSetSpec {
-    // Leader and workers are searched for separately, since each may lose pods alone.
-    let topology = spec
-        .topology
-        .clone()
-        .map(|topology_request| TopologyRequest { group: None, ..topology_request });
-    with_slice_sizes(PodSetSpec { topology, ..spec.clone() })
+/// An assignment with a vanished domain cannot be patched (§4.11).
+fn stale(domain: &DomainAssignment) -> PlacementFailure {
+    PlacementFailure::StaleDomain { domain: domain.values.last().cloned().unwrap_or_default() }
 }
 
-/// The pods are placed already, and each of them is searched for as a slice of its own; a leader has no size either.
-fn with_slice_sizes(mut spec: PodSetSpec) -> PodSetSpec {
-    for (_, size) in spec.topology.iter_mut().flat_map(|request| &mut request.slices) {
-        *size = (*size).max(1);
-    }
-    spec
-}
-
-/// The domain that the moved pods must go to, and the spec to search with.
+/// The domain that the moved pods must go to, and the spec to search with. `leaf` is one that their pod set or its group keeps.
 fn topology_request(
     tree: &DomainTree,
     mut spec: PodSetSpec,
     remaining: &BTreeMap<DomainId, i64>,
     missing: i64,
+    leaf: Option<DomainId>,
 ) -> (Option<DomainId>, PodSetSpec) {
     let Some(topology_request) = spec.topology.as_mut() else {
         return (None, spec);
     };
-    // The moved pods make up whole slices, so only a required level constrains them. They may include the last slice,
-    // which may be smaller.
     let Some((layer, domain)) =
         incomplete_slice_domain(tree, &topology_request.slices, remaining, missing)
     else {
-        // All remaining pods are in the required domain, so any of their leaves identifies it.
-        let leaf = remaining.first_key_value().map(|(&leaf, _)| leaf);
+        // Without an incomplete slice the moved pods are whole slices, possibly with the smaller last one, and only a required
+        // level constrains them. All remaining pods are in its domain, so any of their leaves identifies it.
         return (leaf.and_then(|leaf| required_domain(tree, topology_request, leaf)), spec);
     };
     // Within an incomplete slice only the layers with complete slices still constrain the search.

@@ -556,6 +556,45 @@ fn workers_stay_in_the_required_domain_of_their_leader() {
     );
 }
 
+/// The domain that the workers keep has no leaf while its node is cordoned or not ready.
+#[test]
+fn a_leader_is_not_replaced_while_the_node_of_its_workers_is_unusable() {
+    let with = |settings: &str| {
+        format!(
+            "
+            settings {settings}
+            topology racks levels=rack,node
+            flavor tas topology=racks
+            node h1 rack=r1 cpu=1
+            node h2 rack=r1 gpu=2
+            node h3 rack=r2 cpu=1
+            cq team-a cpu/tas=9 gpu/tas=9
+            wl one q=team-a cpu=1 required=rack group=g t=1 + pods=2 gpu=1 required=rack group=g
+            cycle
+            node h2 rack=r1 gpu=2 down
+            node h1 rack=r1 cpu=1 down
+            unhealthy one h1
+            messages
+            cycle
+            "
+        )
+    };
+    check(
+        &with(""),
+        &expect![[r#"
+            1  reserve one team-a cpu=tas:1 at r1/h1:1 + gpu=tas:2 at r1/h2:2
+            2  evict one team-a NodesFailed: Workload was evicted as there was no replacement for unhealthy node(s): h1
+        "#]],
+    );
+    check(
+        &with("no-fail-fast"),
+        &expect![[r#"
+            1  reserve one team-a cpu=tas:1 at r1/h1:1 + gpu=tas:2 at r1/h2:2
+            2  keep one team-a NodeNotReplaced: couldn't assign flavors to pod set main: Cannot replace the node, because the existing topologyAssignment is invalid, as it contains the stale domain h2
+        "#]],
+    );
+}
+
 #[test]
 fn a_group_without_remaining_pods_moves_together() {
     check(
