@@ -217,6 +217,7 @@ fn make_inadmissible_again(
     queues.note_prediction();
     queues.change_pending(id, |pending| {
         pending.note_prediction();
-        pending.mark_class_inadmissible(workload, workloads);
+        // The policy allows no target of any age (docs/reference/kueue.md §4.9).
+        pending.mark_class_inadmissible(workload, None, workloads);
     });
 }

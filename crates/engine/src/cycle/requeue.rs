@@ -10,6 +10,7 @@ use crate::reservations::mark_evicted;
 use crate::settings::EngineSettings;
 use crate::spec::{PreemptionPolicy, QueueingStrategy};
 use crate::state::State;
+use crate::time::Time;
 use crate::workloads::capacity_waits::CapacityWait;
 use crate::workloads::layer::WorkloadLayer;
 use crate::workloads::record::{LastAssignment, TriedFlavor};
@@ -35,6 +36,7 @@ pub(super) fn requeue(state: &mut State, entry: &mut CycleEntry) {
     }
     let State { settings, queues, workloads, .. } = state;
     let sticky = queues.at(entry.queue).strategy == QueueingStrategy::BestEffortFifo;
+    let refused_from = refused_from(workloads, queues.at(entry.queue), entry);
     queues.change_pending(entry.queue, |pending| {
         match entry.requeue {
             RequeueDestination::NotRequeued => {}
@@ -42,7 +44,7 @@ pub(super) fn requeue(state: &mut State, entry: &mut CycleEntry) {
             RequeueDestination::Active => pending.push_active(id, workloads),
             RequeueDestination::InadmissibleClass => {
                 pending.push(id, workloads);
-                pending.mark_class_inadmissible(id, workloads);
+                pending.mark_class_inadmissible(id, refused_from, workloads);
             }
         }
         match preemptor_mark(settings, entry) {
@@ -121,10 +123,6 @@ fn destination(
         | CycleOutcome::Migrating { .. } => RequeueDestination::Active,
         // Flavors are left to try, and the next cycle continues with them (§3.4).
         _ if workloads.at(entry.workload).last_assignment.is_some() => RequeueDestination::Active,
-        // Usage orders this queue, so an older Workload of the class may follow its head and have more candidates (§3.4).
-        CycleOutcome::NoCandidates if candidates_depend_on_time(queue) => {
-            RequeueDestination::Inadmissible
-        }
         CycleOutcome::NoFit | CycleOutcome::NoCandidates
             if settings.scheduling_equivalence_hashing && entry.class.replaced_slice.is_none() =>
         {
@@ -134,11 +132,17 @@ fn destination(
     }
 }
 
-/// Whether Workloads of one equivalence class may differ in their preemption candidates, and the head need not be the
-/// oldest of them.
-fn candidates_depend_on_time(queue: &ClusterQueueRecord) -> bool {
-    queue.pending.has_fair_sharing()
-        && queue.preemption.within_cluster_queue == PreemptionPolicy::LowerOrNewerEqualPriority
+/// The time from which on Workloads of the class are refused with the head; `None` for all of the class. An older one may have
+/// preemption candidates that are newer than itself, but not newer than the head (§3.4).
+fn refused_from(
+    workloads: &WorkloadLayer,
+    queue: &ClusterQueueRecord,
+    entry: &CycleEntry,
+) -> Option<Time> {
+    let within = queue.preemption.within_cluster_queue;
+    let depends_on_time = entry.outcome == CycleOutcome::NoCandidates
+        && within == PreemptionPolicy::LowerOrNewerEqualPriority;
+    depends_on_time.then(|| workloads.at(entry.workload).queued_at)
 }
 
 /// The flavor scan continues next time only if flavors are left to try and the head was neither admitted nor close to

@@ -42,6 +42,8 @@ pub(super) struct ClassBucket {
     pub(super) tickets: Heap<QueueTicket>,
     pub(super) live: u32,
     pub(super) inadmissible: bool,
+    /// The class is inadmissible for Workloads that are queued at this time or later; `None` for all.
+    pub(super) refused_from: Option<Time>,
     /// A Workload of the class was evaluated and refused under the present configuration.
     pub(super) refused: bool,
     /// The namespace of all Workloads added since the bucket was empty; `None` if there are several.
@@ -58,9 +60,22 @@ impl ClassBucket {
             tickets,
             live,
             inadmissible: false,
+            refused_from: None,
             refused: false,
             namespace: None,
         }
+    }
+
+    /// Whether the class is inadmissible for a Workload that is queued at `time`.
+    pub(super) fn refuses(&self, time: Time) -> bool {
+        // `None` is less than any time.
+        self.inadmissible && self.refused_from <= Some(time)
+    }
+
+    /// The oldest Workload if the class is inadmissible, but not for this one.
+    pub(super) fn older_than_refused(&self) -> Option<WorkloadId> {
+        let top = self.tickets.peek().filter(|_| self.inadmissible)?;
+        (!self.refuses(top.time)).then_some(top.workload)
     }
 }
 

@@ -2,11 +2,13 @@
 //!
 //! Workloads of one equivalence class (same requests, same priority) share a [`ClassBucket`], oldest first; a heap
 //! orders the active buckets by their heads. A refusal makes a whole bucket inadmissible in O(log classes), and a new
-//! Workload of the class enters the inadmissible bucket. A Workload that is active when its class changes to an
-//! inadmissible one stays active in a `detached` bucket until it is evaluated. Single inadmissible Workloads
-//! (backoff, namespace mismatch) are kept in `inadmissible`. Source: docs/reference/kueue.md §3.1, §3.2, §3.4, §3.5.
+//! Workload of the class enters the inadmissible bucket. Workloads that are older than the refused ones, if this matters, and one
+//! that is active when its class changes to an inadmissible one, stay active in a `detached` bucket until they are evaluated.
+//! Single inadmissible Workloads (backoff, namespace mismatch) are kept in `inadmissible`. Source: docs/reference/kueue.md §3.1,
+//! §3.2, §3.4, §3.5.
 //!
-//! Invariants: the top of every bucket is live; a bucket is in the heap iff it is active and not empty.
+//! Invariants: the top of every bucket is live; a bucket is in the heap iff it is active and not empty; a class has at most one
+//! detached bucket, which is active.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
@@ -16,6 +18,7 @@ use crate::dense_table::DenseTable;
 use crate::ids::{BucketId, EquivalenceClassId, LocalQueueId, WorkloadId};
 use crate::queues::class_bucket::{ClassBucket, QueueTicket, goes_first, is_live, older};
 use crate::queues::heap::IndexHeap;
+use crate::time::Time;
 use crate::workloads::layer::WorkloadLayer;
 use crate::workloads::record::{QueuePosition, WorkloadRecord};
 
@@ -26,7 +29,7 @@ pub(crate) struct PendingQueue {
     free: Vec<BucketId>,
     /// The bucket of each class that new Workloads enter.
     by_class: HashMap<EquivalenceClassId, BucketId>,
-    /// Further buckets: active Workloads whose class became inadmissible.
+    /// Further buckets: active Workloads of a class that is or was inadmissible.
     detached: Vec<BucketId>,
     order: IndexHeap<BucketId>,
     inadmissible: Vec<WorkloadId>,
@@ -46,10 +49,15 @@ pub(crate) struct PendingQueue {
 }
 
 impl PendingQueue {
-    /// Adds a Workload to its class. It is inadmissible if the class is.
+    /// Adds a Workload to its class. It is inadmissible if the class is inadmissible for it.
     pub(crate) fn push(&mut self, id: WorkloadId, workloads: &mut WorkloadLayer) {
         let workload = workloads.at(id);
-        let index = self.bucket_of(workload.class, workload.priority);
+        let (class, priority, time) = (workload.class, workload.priority, workload.queued_at);
+        let mut index = self.bucket_of(class, priority);
+        let bucket = &self.buckets[index];
+        if bucket.inadmissible && !bucket.refuses(time) {
+            index = self.detached_of(class, priority);
+        }
         self.enter(index, id, workloads);
     }
 
@@ -188,34 +196,55 @@ impl PendingQueue {
         self.preemptor == Some(id)
     }
 
-    /// Makes all pending Workloads of one equivalence class inadmissible: that of `id`.
+    /// Makes the equivalence class of `id` inadmissible: for Workloads that are queued at `from` or later, or for all.
     pub(crate) fn mark_class_inadmissible(
         &mut self,
         id: WorkloadId,
+        from: Option<Time>,
         workloads: &mut WorkloadLayer,
     ) {
         let (class, priority) = (workloads.at(id).class, workloads.at(id).priority);
-        let first = self.bucket_of(class, priority);
-        self.mark_bucket_inadmissible(first, workloads);
-        // A refusal concerns every pending Workload of the class, detached ones included (§3.5).
-        for at in 0..self.detached.len() {
-            let index = self.detached[at];
-            if self.buckets[index].class == class {
-                self.mark_bucket_inadmissible(index, workloads);
-            }
+        let index = self.bucket_of(class, priority);
+        self.mark_bucket_inadmissible(index, from, workloads);
+        while let Some(older) = self.buckets[index].older_than_refused() {
+            self.remove(older, workloads);
+            self.push(older, workloads);
+        }
+        // A refusal concerns the detached Workloads of the class, too (§3.5).
+        for refused in self.refused_detached(index, workloads) {
+            self.remove(refused, workloads);
+            self.push(refused, workloads);
         }
     }
 
-    fn mark_bucket_inadmissible(&mut self, index: BucketId, workloads: &mut WorkloadLayer) {
+    fn mark_bucket_inadmissible(
+        &mut self,
+        index: BucketId,
+        from: Option<Time>,
+        workloads: &mut WorkloadLayer,
+    ) {
         let bucket = &mut self.buckets[index];
         bucket.refused = true;
         if std::mem::replace(&mut bucket.inadmissible, true) {
+            bucket.refused_from = bucket.refused_from.min(from);
             return;
         }
+        bucket.refused_from = from;
         // The bucket outlives its last Workload, and its class must not be reused meanwhile.
         workloads.retain_class(bucket.class);
         self.inadmissible_buckets.push(index);
         self.settle(index, workloads);
+    }
+
+    /// Workloads in detached buckets for which their class is inadmissible. `index` is the bucket of the class.
+    fn refused_detached(&self, index: BucketId, workloads: &WorkloadLayer) -> Vec<WorkloadId> {
+        let of_class = &self.buckets[index];
+        let detached = self.detached.iter().map(|&one| &self.buckets[one]);
+        let detached = detached.filter(|bucket| bucket.class == of_class.class);
+        let tickets = detached.flat_map(|bucket| bucket.tickets.items());
+        let live = tickets.filter(|ticket| is_live(ticket, workloads));
+        let ids = live.map(|ticket| ticket.workload);
+        ids.filter(|&id| of_class.refuses(workloads.at(id).queued_at)).collect()
     }
 
     /// Notes that a refusal was predicted and not evaluated.
@@ -353,13 +382,10 @@ impl PendingQueue {
         index
     }
 
-    /// The active bucket of a class that is inadmissible.
+    /// The bucket of the active Workloads of a class that is inadmissible.
     fn detached_of(&mut self, class: EquivalenceClassId, priority: i64) -> BucketId {
-        let fits = |&&index: &&BucketId| {
-            let bucket = &self.buckets[index];
-            bucket.class == class && !bucket.inadmissible
-        };
-        if let Some(&index) = self.detached.iter().find(fits) {
+        let mut detached = self.detached.iter();
+        if let Some(&index) = detached.find(|&&index| self.buckets[index].class == class) {
             return index;
         }
         let index = self.new_bucket(class, priority);

@@ -374,15 +374,17 @@ fn an_older_workload_of_a_refused_class_is_evaluated() {
         cycle
         consumed high gpu=9
         wl older q=high gpu=1 t=1
-        wl newer q=low gpu=1 t=3
+        wl newer-1 q=low gpu=1 t=3
+        wl newer-2 q=low gpu=1 t=4
+        wl newer-3 q=low gpu=1 t=5
         cycle 2
         show team-a
         ",
         &expect![[r#"
             1  reserve victim team-a gpu=h100:1
-            2  inadmissible newer team-a NoCandidates
+            2  inadmissible-class newer-1 team-a NoCandidates
             3  preempt for older team-a: victim InClusterQueue
-            -  team-a uses gpu/h100=1, reserving victim, pending older, inadmissible newer
+            -  team-a uses gpu/h100=1, reserving victim, pending older, inadmissible newer-1 newer-2 newer-3
         "#]],
     );
 }

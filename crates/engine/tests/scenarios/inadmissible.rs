@@ -39,6 +39,80 @@ fn a_new_workload_of_an_inadmissible_class_is_inadmissible() {
     );
 }
 
+/// The older one may preempt what the refused one may not.
+#[test]
+fn a_new_workload_that_is_older_than_the_refused_ones_is_evaluated() {
+    check(
+        "
+        cq team-a within=newer gpu/h100=1
+        wl holder q=team-a gpu=1 t=5
+        cycle
+        wl young q=team-a gpu=1 t=9
+        cycle
+        wl old q=team-a gpu=1 t=1
+        wl younger q=team-a gpu=1 t=10
+        cycle
+        show team-a
+        ",
+        &expect![[r#"
+            1  reserve holder team-a gpu=h100:1
+            2  inadmissible-class young team-a NoCandidates
+            3  preempt for old team-a: holder InClusterQueue
+            -  team-a uses gpu/h100=1, reserving holder, pending old, inadmissible young younger
+        "#]],
+    );
+}
+
+#[test]
+fn a_refusal_for_lack_of_quota_counts_for_older_workloads_too() {
+    check(
+        "
+        cq team-a within=newer gpu/h100=1
+        wl young q=team-a gpu=2 t=9
+        cycle
+        wl old q=team-a gpu=2 t=1
+        cycle
+        show team-a
+        ",
+        &expect![[r#"
+            1  inadmissible-class young team-a ExceedsMaxQuota
+            -  team-a uses nothing, inadmissible old young
+        "#]],
+    );
+}
+
+/// A requeue makes all of them active.
+#[test]
+fn a_later_refusal_of_an_older_workload_counts_for_all_that_are_not_older() {
+    check(
+        "
+        cq team-a within=newer gpu/h100=1
+        wl holder q=team-a gpu=1 t=1
+        cycle
+        wl third q=team-a gpu=1 t=9
+        cycle
+        wl second q=team-a gpu=1 t=8
+        cycle
+        wl first q=team-a gpu=1 t=7
+        wl also-second q=team-a gpu=1 t=8
+        cycle 3
+        show team-a
+        finish holder
+        cycle
+        show team-a
+        ",
+        &expect![[r#"
+            1  reserve holder team-a gpu=h100:1
+            2  inadmissible-class third team-a NoCandidates
+            3  inadmissible-class second team-a NoCandidates
+            4  inadmissible-class first team-a NoCandidates
+            -  team-a uses gpu/h100=1, reserving holder, inadmissible first also-second second third
+            7  reserve first team-a gpu=h100:1
+            -  team-a uses gpu/h100=1, reserving first, pending also-second second third
+        "#]],
+    );
+}
+
 #[test]
 fn another_priority_is_another_class() {
     check(
