@@ -289,6 +289,11 @@ impl PodSetSpec {
         let asks = |request: &TopologyRequest| request.mode.is_some() || !request.slices.is_empty();
         self.topology.as_ref().is_some_and(asks)
     }
+
+    /// The pod set group that it belongs to.
+    pub(crate) fn group(&self) -> Option<&str> {
+        self.topology.as_ref()?.group.as_deref()
+    }
 }
 
 /// A resource of an admitted pod set: its flavor, and the total amount for all pods.

@@ -220,8 +220,7 @@ fn topology_error(
 ) -> Option<NoFitReason> {
     let (queue, spec) = (attempt.queue, &attempt.class.pod_sets[pod_set]);
     let asks = spec.asks_for_topology() || state.queues.at(queue).topology_only;
-    let follows =
-        assigned.is_empty() && spec.topology.as_ref().is_some_and(|one| one.group.is_some());
+    let follows = assigned.is_empty() && spec.group().is_some();
     let later = assigned.iter().any(|&flavor| {
         checks::topology_timing(&state.queues, queue, flavor) > TopologyTiming::WithQuota
     });

@@ -28,6 +28,7 @@ use crate::topology::resource_table::ResourceTable;
 use crate::topology::sorted_domains::FillOrder;
 use crate::topology::topologies::Topologies;
 use crate::topology::{PlacementFailure, affinity_score, slice_layers};
+use crate::workloads::equivalence_class::worker_pod_set;
 
 /// Pods of one pod set assigned to one leaf.
 #[derive(Debug, Clone, Copy)]
@@ -119,23 +120,20 @@ fn workers_and_leader<'a>(
     all: &'a [TasPodSetRequest<'a>],
     first: &'a TasPodSetRequest<'a>,
 ) -> Option<(&'a TasPodSetRequest<'a>, Option<&'a TasPodSetRequest<'a>>)> {
-    fn group<'a>(one: &TasPodSetRequest<'a>) -> Option<&'a str> {
-        one.spec.topology.as_ref()?.group.as_deref()
-    }
-    let Some(name) = group(first) else {
+    let Some(group) = first.spec.group() else {
         return Some((first, None));
     };
-    let same_group = |request: &&TasPodSetRequest<'_>| {
-        group(request) == Some(name) && request.flavor == first.flavor && request.pods > 0
+    let is_member = |request: &TasPodSetRequest<'_>| {
+        request.spec.group() == Some(group) && request.flavor == first.flavor && request.pods > 0
     };
-    let mut members = all.iter().filter(same_group);
-    match (members.next(), members.next()) {
-        (Some(one), _) if one.pod_set != first.pod_set => None,
-        // The smaller pod set is the leader; of two with the same size the later one, whatever their names are.
-        (Some(one), Some(other)) if one.pods >= other.pods => Some((one, Some(other))),
-        (Some(one), Some(other)) => Some((other, Some(one))),
-        _ => Some((first, None)),
-    }
+    let members = all.iter().enumerate().filter(|(_, one)| is_member(one));
+    let members: SmallVec<[usize; 2]> = members.map(|(at, _)| at).take(2).collect();
+    let Some(workers) = worker_pod_set(&members, |at| all[at].pods) else {
+        return Some((first, None));
+    };
+    let leader = members.iter().find(|&&at| at != workers);
+    let is_first = all[members[0]].pod_set == first.pod_set;
+    is_first.then(|| (&all[workers], leader.map(|&at| &all[at])))
 }
 
 /// One search in one tree.

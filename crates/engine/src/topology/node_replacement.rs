@@ -88,10 +88,9 @@ impl PlacedPodSets<'_> {
     }
 
     fn is_in_required_group(&self, pod_set: usize) -> bool {
-        let topology = self.class.pod_sets[pod_set].topology.as_ref();
-        topology.is_some_and(|request| {
-            request.group.is_some() && matches!(request.mode, Some(TopologyMode::Required(_)))
-        })
+        let spec = &self.class.pod_sets[pod_set];
+        let mode = spec.topology.as_ref().and_then(|request| request.mode.as_ref());
+        spec.group().is_some() && matches!(mode, Some(TopologyMode::Required(_)))
     }
 
     /// The spec to search with for the moved pods of one pod set. `leaf` is one that the pod set or its group keeps.

@@ -158,12 +158,12 @@ impl EquivalenceClasses {
 
 /// Indices of the pod sets that are grouped with `first` and get the same flavors, in order.
 pub(crate) fn members(class: &EquivalenceClass, first: usize) -> SmallVec<[usize; 2]> {
-    let group = |one: &PodSetSpec| one.topology.as_ref().and_then(|request| request.group.clone());
-    let Some(name) = group(&class.pod_sets[first]) else {
+    let group = class.pod_sets[first].group();
+    if group.is_none() {
         return SmallVec::from_slice(&[first]);
-    };
+    }
     let all = class.pod_sets.iter().enumerate();
-    all.filter(|(_, one)| group(one).as_ref() == Some(&name)).map(|(index, _)| index).collect()
+    all.filter(|(_, one)| one.group() == group).map(|(index, _)| index).collect()
 }
 
 /// The worker pod set of a group: the larger one, of equal ones the first. `count` is the number of pods of a pod set.
