@@ -23,8 +23,7 @@ impl<'a> DispatchView<'a> {
 
     /// The clone of the present epoch, unless it is over or leaves.
     pub(super) fn living_clone(&self, copy: &'a RemoteCopy) -> Option<&'a RemoteWorkload> {
-        let lives = |clone: &&RemoteWorkload| !clone.deleting && clone.finished.is_none();
-        let clone = copy.clone.as_ref().filter(lives);
+        let clone = copy.clone.as_ref().filter(|clone| clone.lives());
         clone.filter(|clone| self.carries(clone.epoch, clone.history))
     }
 

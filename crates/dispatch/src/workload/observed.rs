@@ -249,6 +249,11 @@ pub struct RemoteWorkload {
 }
 
 impl RemoteWorkload {
+    /// Whether it is neither finished nor being deleted.
+    pub(super) fn lives(&self) -> bool {
+        !self.deleting && self.finished.is_none()
+    }
+
     /// Whether it is finished because the job has ended.
     #[must_use]
     pub fn job_ended(&self) -> bool {

@@ -51,7 +51,7 @@ pub(super) fn open_gate(view: &DispatchView<'_>) -> Option<DispatchStep> {
 
 /// Since when a clone waits for its gate.
 fn blocked_since(view: &DispatchView<'_>, copy: &RemoteCopy) -> Option<Time> {
-    let clone = nomination::usable_clone(view, copy).and_then(|_| view.living_clone(copy))?;
+    let clone = nomination::usable_clone(view, copy).filter(|clone| clone.lives())?;
     match clone.gate {
         CloneGate::Closed { blocked_since } if copy.connection == RemoteConnection::Connected => {
             blocked_since
