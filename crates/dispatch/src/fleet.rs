@@ -3,7 +3,7 @@
 //! The owner of a fleet enters changes, requests clusters ([`Fleet::choose_cluster`]) and, after changes, reads the
 //! keys of Workloads to requeue ([`Fleet::woken_keys`]). Source: docs/reference/dispatch.md §1-3.
 //!
-//! This file changes every field. Of the others only the following change one; what they do not change they read.
+//! Fields are changed in this file. Other files read them; they change only these:
 //!
 //! | field | changed by |
 //! |---|---|
@@ -29,7 +29,7 @@ use crate::pending_placements::PendingPlacements;
 use crate::run_times::{RunTime, RunTimeGroup, RunTimes};
 use crate::slice_extension::SliceExtensions;
 use crate::unreported_clusters::RacingWorkloads;
-use crate::worker_cluster::{ClusterReachability, PlacementSerial, ReportState, WorkerCluster};
+use crate::worker_cluster::{PlacementSerial, ReportState, WorkerCluster};
 use crate::{AssignedWorkload, CapacityReport, LeasePolicy, PlacementConfig};
 
 /// A configuration and the change counter at its last change.
@@ -98,7 +98,7 @@ impl Fleet {
 
     /// Sets whether a cluster is connected. Initially it is not; a disconnected cluster takes no new work.
     pub fn set_connected(&mut self, id: ClusterId, connected: bool) {
-        self.set_reachability(id, |known| ClusterReachability { connected, ..known });
+        self.set_field(id, |cluster| &mut cluster.reachability.connected, connected);
     }
 
     /// Sets the capacity report. A cluster without a report takes no new work.
@@ -122,43 +122,33 @@ impl Fleet {
 
     /// Sets whether it is known if a cluster reports at all. Initially it is not.
     pub fn set_report_listed(&mut self, id: ClusterId, listed: bool) {
-        self.set_report_state(id, |known| ReportState { listed, ..known });
+        self.set_field(id, |cluster| &mut cluster.report_state.listed, listed);
     }
 
     /// Sets whether a cluster has an agent that has not reported yet. Such a cluster takes no new work, not by a race either.
     pub fn set_report_awaited(&mut self, id: ClusterId, awaited: bool) {
-        self.set_report_state(id, |known| ReportState { awaited, ..known });
+        self.set_field(id, |cluster| &mut cluster.report_state.awaited, awaited);
     }
 
     /// Sets whether the report of a cluster is stale. A cluster with a stale report takes no new work.
     pub fn set_stale(&mut self, id: ClusterId, stale: bool) {
-        self.set_report_state(id, |known| ReportState { stale, ..known });
+        self.set_field(id, |cluster| &mut cluster.report_state.stale, stale);
     }
 
     /// Sets whether the agent of a cluster gets grants ([`crate::GrantIssuer::is_open`]). Without them it takes no ExactlyOnce work.
     pub fn set_leases_open(&mut self, id: ClusterId, open: bool) {
-        self.set_reachability(id, |known| ClusterReachability { leases_open: open, ..known });
+        self.set_field(id, |cluster| &mut cluster.reachability.leases_open, open);
     }
 
-    /// What is set again as it is changes nothing.
-    fn set_reachability(
+    /// Sets a field of a cluster. An equal value is no change of the cluster.
+    fn set_field<T: PartialEq>(
         &mut self,
         id: ClusterId,
-        next: impl FnOnce(ClusterReachability) -> ClusterReachability,
+        field: impl Fn(&mut WorkerCluster) -> &mut T,
+        value: T,
     ) {
-        let known = self.clusters[id.index()].reachability;
-        let next = next(known);
-        if next != known {
-            self.mark_changed(id).reachability = next;
-        }
-    }
-
-    /// What is set again as it is changes nothing.
-    fn set_report_state(&mut self, id: ClusterId, next: impl FnOnce(ReportState) -> ReportState) {
-        let known = self.clusters[id.index()].report_state;
-        let next = next(known);
-        if next != known {
-            self.mark_changed(id).report_state = next;
+        if *field(&mut self.clusters[id.index()]) != value {
+            *field(self.mark_changed(id)) = value;
         }
     }
 
