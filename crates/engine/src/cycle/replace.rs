@@ -6,16 +6,12 @@
 //! docs/reference/kueue.md §3.7, §4.8 step 3, §4.11.
 
 use crate::cycle::entry::{CycleEntry, CycleOutcome, RequeueDestination};
-use crate::flavors::assignment::{
-    Assignment, FlavorAssignment, FlavorAssignmentMode, PodSetFlavorAssignment,
-};
+use crate::flavors::assignment::{Assignment, FlavorAssignmentMode, PodSetFlavorAssignment};
 use crate::ids::{QueueId, TopologyNodeId, WorkloadId};
 use crate::names::Names;
 use crate::preemption::simulation::{simulate_leaving, simulate_removal};
-use crate::quota::layer::QuotaLayer;
 use crate::reason::NoFitReason;
 use crate::reservations::{mark_evicted, move_pods};
-use crate::spec::PodSetAdmission;
 use crate::state::State;
 use crate::topology;
 use crate::topology::PlacementFailure;
@@ -123,7 +119,11 @@ fn entry(state: &mut State, id: WorkloadId, queue: QueueId, outcome: CycleOutcom
     let admission = state.workloads.admission(id);
     let held = admission.map(|one| one.pod_sets.clone()).unwrap_or_default();
     let held = held.into_iter().enumerate();
-    let pod_sets = held.map(|(pod_set, one)| as_assigned(&mut state.quota, pod_set, one)).collect();
+    let pod_sets = held.map(|(pod_set, one)| {
+        let assigned = PodSetFlavorAssignment::held(&mut state.quota, pod_set, &one);
+        PodSetFlavorAssignment { domains: one.domains, ..assigned }
+    });
+    let pod_sets = pod_sets.collect();
     CycleEntry {
         workload: id,
         queue,
@@ -140,24 +140,6 @@ fn entry(state: &mut State, id: WorkloadId, queue: QueueId, outcome: CycleOutcom
         reserved: false,
         generation: state.queues.at(queue).generation,
         class: state.class_of(id),
-    }
-}
-
-fn as_assigned(
-    quota: &mut QuotaLayer,
-    pod_set: usize,
-    held: PodSetAdmission,
-) -> PodSetFlavorAssignment {
-    let flavor_assignments = held.resources.iter().map(|&assigned| {
-        let slot = quota.slot(assigned.flavor, assigned.resource);
-        FlavorAssignment::held(assigned, slot)
-    });
-    PodSetFlavorAssignment {
-        pod_set,
-        count: held.count,
-        flavor_assignments: flavor_assignments.collect(),
-        domains: held.domains,
-        ..PodSetFlavorAssignment::default()
     }
 }
 

@@ -5,8 +5,9 @@ use smallvec::SmallVec;
 use crate::amount::Amount;
 use crate::flavors::granular_mode::{GranularMode, PreemptionMode};
 use crate::ids::{FlavorId, ResourceId, Slot};
+use crate::quota::layer::QuotaLayer;
 use crate::reason::{NoFitReason, PendingReason};
-use crate::spec::AssignedResource;
+use crate::spec::{AssignedResource, PodSetAdmission};
 use crate::topology::DomainAssignment;
 use crate::workloads::usage::{SlotUsage, charge};
 
@@ -45,7 +46,7 @@ pub struct FlavorAssignment {
 
 impl FlavorAssignment {
     /// The assignment of a resource that the Workload holds already.
-    pub(crate) fn held(assigned: AssignedResource, slot: Slot) -> Self {
+    fn held(assigned: AssignedResource, slot: Slot) -> Self {
         let AssignedResource { resource, flavor, amount } = assigned;
         let mode = FlavorAssignmentMode::Fit;
         Self { resource, flavor, slot, amount, mode, borrow: 0, tried: None }
@@ -104,6 +105,15 @@ pub struct PodSetFlavorAssignment {
 }
 
 impl PodSetFlavorAssignment {
+    /// The assignment of the resources that a pod set holds already, without its domains.
+    pub(crate) fn held(quota: &mut QuotaLayer, pod_set: usize, held: &PodSetAdmission) -> Self {
+        let flavor_assignments = held.resources.iter().map(|&assigned| {
+            FlavorAssignment::held(assigned, quota.slot(assigned.flavor, assigned.resource))
+        });
+        let flavor_assignments = flavor_assignments.collect();
+        Self { pod_set, count: held.count, flavor_assignments, ..Self::default() }
+    }
+
     /// The worst mode of its flavors.
     pub fn mode(&self) -> FlavorAssignmentMode {
         if self.no_fit {

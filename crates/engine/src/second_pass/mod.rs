@@ -13,9 +13,7 @@ pub(crate) mod needed;
 
 use crate::cycle::preparation;
 use crate::engine::Engine;
-use crate::flavors::assignment::{
-    Assignment, FlavorAssignment, FlavorAssignmentMode, PodSetFlavorAssignment,
-};
+use crate::flavors::assignment::{Assignment, FlavorAssignmentMode, PodSetFlavorAssignment};
 use crate::flavors::attempt::AssignmentAttempt;
 use crate::ids::{QueueId, WorkloadId};
 use crate::preemption::request::PreemptionRequest;
@@ -234,18 +232,9 @@ fn held(
         // The search leaves marked pod sets out: here those whose domains are assigned already, or
         // on the worker.
         let delayed_topology = !is_delayed_here(queues, queue, held);
-        let flavor_assignments = held.resources.iter().map(|&assigned| {
-            let slot = quota.slot(assigned.flavor, assigned.resource);
-            FlavorAssignment::held(assigned, slot)
-        });
-        let flavor_assignments = flavor_assignments.collect();
-        assignment.pod_sets.push(PodSetFlavorAssignment {
-            pod_set: index,
-            count,
-            flavor_assignments,
-            delayed_topology,
-            ..PodSetFlavorAssignment::default()
-        });
+        let assigned = PodSetFlavorAssignment::held(quota, index, held);
+        let assigned = PodSetFlavorAssignment { count, delayed_topology, ..assigned };
+        assignment.pod_sets.push(assigned);
     }
     assignment
 }
