@@ -137,17 +137,23 @@ pub fn finalize_workloads<J>(context: ReconcileContext<'_>) -> Vec<ReconcileStep
     context.workloads.iter().filter_map(|workload| remove_finalizer(workload)).collect()
 }
 
-/// Quota of an evicted job that is being deleted returns with the end of its pods, whatever keeps the object itself.
-fn release_deleted<J: GenericJob>(
-    job: &J,
-    context: ReconcileContext<'_>,
-) -> impl Iterator<Item = ReconcileStep<J>> {
+/// Quota of a job that is being deleted returns with the end of its pods, whatever keeps the object itself: that of an evicted job, and
+/// that of a job which is out of sync with its prebuilt Workload.
+fn release_deleted<J: GenericJob>(job: &J, context: ReconcileContext<'_>) -> Vec<ReconcileStep<J>> {
     let is_over = job.released_at(context.now, context.gates).is_some_and(|at| at <= context.now);
-    let evicted = context.workloads.iter().filter(move |workload| {
+    if !is_over {
+        return vec![];
+    }
+    let holds_quota = |workload: &&&Workload| {
         let ended = workload.is_finished() || is_deleting(&workload.metadata);
-        is_over && !ended && workload.is_evicted() && workload.has_quota_reservation()
-    });
-    evicted.map(|workload| WorkloadStep::ReleaseQuota.of(workload))
+        !ended && workload.has_quota_reservation()
+    };
+    let holders = context.workloads.iter().filter(holds_quota);
+    if context.prebuilt && workload_match::find_match(job, context).workload.is_none() {
+        return holders.map(|workload| out_of_sync(workload)).collect();
+    }
+    let evicted = holders.filter(|workload| workload.is_evicted());
+    evicted.map(|workload| WorkloadStep::ReleaseQuota.of(workload)).collect()
 }
 
 fn without_workload<J: GenericJob + Clone>(

@@ -4,7 +4,7 @@ use super::*;
 use crate::Pod;
 
 /// A pod that is deleted at the epoch with a grace period of 30 s.
-fn deleted(more: &Value) -> Pod {
+pub(super) fn deleted(more: &Value) -> Pod {
     let mut pod = json!({
         "metadata": {
             "name": "train", "namespace": "ns", "uid": "u-1",

@@ -1,6 +1,7 @@
 //! Jobs that differ from their prebuilt Workload while they run.
 
-use super::*;
+use super::{deleted_pods::deleted, *};
+use crate::Pod;
 
 const STOP: &str = "stop NoMatchingWorkload";
 const FINISH: &str = "finish OutOfSync";
@@ -119,5 +120,35 @@ fn a_job_that_was_resized_keeps_its_count_and_does_not_start_again() {
             running(&json!({ "metadata": metadata, "spec": { "parallelism": admitted } }));
         passes(&mut job, &mut [workload], true);
         assert_eq!(job.parallelism(), asked);
+    }
+}
+
+/// Whether the Workload of a pod with this image is finished as out of sync so many seconds after the deletion of the pod.
+fn ends(pod: &Value, image: &str, seconds: i64) -> bool {
+    let of_image = |image: &str| json!({ "containers": [{ "name": "c", "image": image }] });
+    let prebuilt = json!({ "kueue.x-k8s.io/prebuilt-workload-name": "w" });
+    let mut all = json!({ "metadata": { "labels": prebuilt }, "spec": of_image("a") });
+    let mut workload = workload(&["QuotaReserved", "Admitted"]);
+    workload.spec.pod_sets = deleted(&all).pod_sets(GATES());
+    let admission = workload.status.admission.as_mut().expect("it has quota");
+    admission.pod_set_assignments[0].count = Some(1);
+    merge(&mut all, &json!({ "spec": of_image(image) }));
+    merge(&mut all, pod);
+    let now = Timestamp::from_second(seconds).expect("a time");
+    let (known, flavors) = ([&workload], flavors());
+    let context = ReconcileContext { prebuilt: true, now, ..context(&known, &flavors) };
+    let is_end = |step: &ReconcileStep<Pod>| matches!(step, ReconcileStep::Workload { write: WorkloadStep::Finish { reason, .. }, .. } if *reason == reasons::OUT_OF_SYNC);
+    reconcile(&deleted(&all), context).iter().any(is_end)
+}
+
+#[test]
+fn a_deleted_pod_out_of_sync_gives_its_quota_back_with_the_end_of_its_containers() {
+    let running = json!({});
+    let failed = json!({ "status": { "phase": "Failed" } });
+    assert!(!ends(&running, "b", 29), "its containers may run");
+    assert!(ends(&running, "b", 30), "its node does not answer");
+    assert!(ends(&failed, "b", 0), "nothing of it runs");
+    for pod in [running, failed] {
+        assert!(!ends(&pod, "a", 60), "it is as its Workload has it: {pod}");
     }
 }
