@@ -3,6 +3,7 @@
 //! Level-triggered: called after every change, it returns the next steps, or none in the desired state. A completed
 //! step shows in the objects of the next call, so a restarted process continues where the old one stopped.
 
+mod out_of_sync;
 mod pods_ready;
 mod reclaimable_pods;
 mod slices;
@@ -14,13 +15,11 @@ mod workload_match;
 
 use crds::{
     meta::{find, is_deleting, label},
-    names::{
-        MULTI_KUEUE_CONTROLLER, RESOURCE_IN_USE_FINALIZER, conditions::EVICTED,
-        labels::MULTI_KUEUE_ORIGIN, reasons,
-    },
+    names::{RESOURCE_IN_USE_FINALIZER, conditions::EVICTED, labels::MULTI_KUEUE_ORIGIN, reasons},
     v1beta2::Workload,
 };
 
+pub(crate) use self::out_of_sync::{may_end, out_of_sync};
 pub(crate) use self::reclaimable_pods::clamped_reclaimable_pods;
 pub(crate) use self::steps::name;
 pub(crate) use self::workload_keys::{follow as follow_keys, update_gates as follow_gates};
@@ -32,10 +31,13 @@ pub use self::{
 
 use jiff::Timestamp;
 
-use self::{reclaimable_pods::update_reclaimable_pods, workload_match::WorkloadMatch};
+use self::{
+    out_of_sync::without_prebuilt_workload, reclaimable_pods::update_reclaimable_pods,
+    workload_match::WorkloadMatch,
+};
 use crate::{
     GenericJob, JobGates,
-    generic_job::{JobOutcome, Stop, StopWrite},
+    generic_job::{JobOutcome, Stop},
     pod_counts::count,
     pod_sets_problem,
     prebuilt::prebuilt_name,
@@ -162,7 +164,7 @@ fn without_workload<J: GenericJob + Clone>(
     context: ReconcileContext<'_>,
 ) -> Vec<ReconcileStep<J>> {
     if context.prebuilt {
-        return without_prebuilt_workload(job, others, context);
+        return without_prebuilt_workload(job, others.first().copied(), context);
     }
     // A Workload that differs from its job may still hold quota; it finishes with the job.
     if let Some(outcome) = job.finished() {
@@ -197,44 +199,6 @@ fn without_workload<J: GenericJob + Clone>(
         // step 6).
         _ => others.iter().map(|other| WorkloadStep::Delete.of(other)).collect(),
     }
-}
-
-/// A prebuilt Workload that differs from its job is finished and never changed; the job is stopped. Unlike upstream's, the Workload
-/// keeps its quota until the pods of this cluster are gone (kueue#14395).
-fn without_prebuilt_workload<J: GenericJob + Clone>(
-    job: &J,
-    others: &[&Workload],
-    context: ReconcileContext<'_>,
-) -> Vec<ReconcileStep<J>> {
-    let unfinished: Vec<&Workload> =
-        others.iter().copied().filter(|other| !other.is_finished()).collect();
-    let goes_on = job.finished().is_none();
-    // A finished Workload keeps its admission, and the stop goes on after its end.
-    let started_by = others.iter().copied().find(|other| other.has_quota_reservation());
-    let stop = stop(job, started_by, StopReason::NoMatchingWorkload, context)
-        .filter(|_| goes_on && !job.is_suspended());
-    let is_last = job.spec_suspended() && stop.as_ref().is_some_and(writes_object);
-    let pods_active = goes_on && (job.is_active() || (stop.is_some() && !is_last));
-    // A restored job may match its Workload again, and would start by it: the Workload ends before.
-    let stop = stop.filter(|_| !is_last || unfinished.is_empty());
-    let finished = unfinished.into_iter().flat_map(|other| {
-        let holds_quota =
-            other.has_quota_reservation() && pods_active && !runs_on_worker(job, other);
-        // The Workload is the job's before it is compared with it.
-        let owned = workload_keys::take_ownership(other);
-        owned.into_iter().chain((!holds_quota).then(|| out_of_sync(other)))
-    });
-    finished.chain(stop).collect()
-}
-
-/// Whether a stop writes metadata and spec. Of a job that is suspended this restores what was before the start.
-fn writes_object<J>(step: &ReconcileStep<J>) -> bool {
-    matches!(step, ReconcileStep::Job(JobStep::Stop(StopWrite::Object(_), _)))
-}
-
-/// Whether the active pods of the job are those of its copy: the copy is withdrawn once the Workload is finished, and not before.
-fn runs_on_worker<J: GenericJob>(job: &J, workload: &Workload) -> bool {
-    is_dispatched(workload) || job.managed_by() == Some(MULTI_KUEUE_CONTROLLER)
 }
 
 /// Stops a job that runs without a matching Workload, and deletes the others.
@@ -450,12 +414,6 @@ pub(crate) fn finish<J>(workload: &Workload, outcome: &JobOutcome) -> Vec<Reconc
     let reason = if outcome.success { reasons::SUCCEEDED } else { reasons::FAILED };
     let message = outcome.message.clone();
     vec![WorkloadStep::Finish { reason, message }.of(workload)]
-}
-
-/// Finishes a prebuilt Workload that differs from its job.
-pub(crate) fn out_of_sync<J>(workload: &Workload) -> ReconcileStep<J> {
-    let message = "The prebuilt workload is out of sync with its user job".to_owned();
-    WorkloadStep::Finish { reason: reasons::OUT_OF_SYNC, message }.of(workload)
 }
 
 pub(crate) fn remove_finalizer<J>(workload: &Workload) -> Option<ReconcileStep<J>> {

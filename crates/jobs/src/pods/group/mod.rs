@@ -46,7 +46,7 @@ use crate::{
     prebuilt::prebuilt_name,
     reconcile::{
         JobStep, ReconcileStep, StopReason, WorkloadStep, clamped_reclaimable_pods, finish,
-        follow_keys, is_dispatched, out_of_sync, remove_finalizer, stop_of,
+        follow_keys, is_dispatched, may_end, out_of_sync, remove_finalizer, stop_of,
     },
     start::admitted_infos::{self, AssignedFlavors},
     start::pod_set_info::PodSetInfo,
@@ -263,10 +263,7 @@ fn replace_workload(workload: &Workload, context: GroupContext<'_>) -> Steps {
     if context.is_prebuilt() {
         // The Workload is the group's before it is compared with its members.
         let owned = add_owners(workload, context.pods);
-        // The copy of a dispatched group is withdrawn once the Workload is finished, and not before.
-        let holds_quota =
-            workload.has_quota_reservation() && pods_active && !is_dispatched(workload);
-        let finished = (!holds_quota).then(|| out_of_sync(workload));
+        let finished = may_end(workload, pods_active).then(|| out_of_sync(workload));
         return owned.into_iter().chain(finished).chain(stops).collect();
     }
     if pods_active {

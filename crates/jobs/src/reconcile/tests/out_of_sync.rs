@@ -87,17 +87,6 @@ fn the_prebuilt_workload_of_a_dispatched_job_out_of_sync_ends_with_its_stop() {
     }
 }
 
-#[test]
-fn a_stop_out_of_sync_restores_from_the_workload_with_quota() {
-    let mut pending = workload(&[]);
-    pending.metadata.name = Some("earlier".to_owned());
-    let mut job = running(&json!({}));
-    let mut workloads = [pending, workload(&["QuotaReserved", "Admitted"])];
-    let seen = passes(&mut job, &mut workloads, true);
-    assert_eq!(seen, [vec![FINISH, STOP], vec![], vec![FINISH], vec![STOP]]);
-    assert_eq!(node_selector(&job), None);
-}
-
 /// The size of the Workload, the pods that it was admitted with, those of the running Job, and those that it has afterwards.
 #[test]
 fn a_job_that_was_resized_keeps_its_count_and_does_not_start_again() {
