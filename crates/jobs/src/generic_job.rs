@@ -56,6 +56,8 @@ pub struct Stop<'a> {
     pub at: Option<Timestamp>,
     /// No later admission starts the job again: its Workload is being deleted.
     pub for_good: bool,
+    /// The job has another size than it was started with, which stays.
+    pub resized: bool,
 }
 
 /// What a set consists of.

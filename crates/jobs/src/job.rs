@@ -291,7 +291,7 @@ impl GenericJob for Job {
     }
 
     fn next_stop_write(&self, stop: &Stop<'_>, gates: JobGates) -> Option<StopWrite<Self>> {
-        stop::step(self, stop.infos, gates)
+        stop::step(self, stop, gates)
     }
 
     fn remote_job(&self, pod_sets: &[PodSet], gates: JobGates) -> Self {

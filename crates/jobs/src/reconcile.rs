@@ -38,7 +38,6 @@ use self::{
 use crate::{
     GenericJob, JobGates,
     generic_job::{JobOutcome, Stop},
-    pod_counts::count,
     pod_sets_problem,
     prebuilt::prebuilt_name,
     start::admitted_infos::{self, AssignedFlavors},
@@ -72,7 +71,7 @@ pub fn stop_message<J: GenericJob>(
     gates: JobGates,
 ) -> String {
     let evicted = workload.and_then(|one| find(&one.status.conditions, EVICTED));
-    let is_prebuilt = has_prebuilt(job, gates);
+    let is_prebuilt = !prebuilt_name(job, gates).name.is_empty();
     let note = match (reason, workload) {
         (StopReason::NoMatchingWorkload, _) if is_prebuilt => "missing workload",
         (StopReason::NoMatchingWorkload, Some(_)) => {
@@ -86,10 +85,6 @@ pub fn stop_message<J: GenericJob>(
         (StopReason::NotAdmitted, _) => "Not admitted by cluster queue",
     };
     note.to_owned()
-}
-
-fn has_prebuilt<J: GenericJob>(job: &J, gates: JobGates) -> bool {
-    !prebuilt_name(job, gates).name.is_empty()
 }
 
 /// Returns the next steps.
@@ -351,22 +346,29 @@ fn stop<J: GenericJob>(
     reason: StopReason,
     context: ReconcileContext<'_>,
 ) -> Option<ReconcileStep<J>> {
-    stop_of(job, workload, reason, context.gates, context.now)
+    let cause = StopCause { workload, reason, resized: false };
+    stop_of(job, cause, context.gates, context.now)
 }
 
-/// The next write of a stop of a job that the Workload started.
+/// Why a job is stopped, and what it was started by.
+#[derive(Clone, Copy)]
+pub(crate) struct StopCause<'a> {
+    /// The Workload that started the job, if it is known.
+    pub(crate) workload: Option<&'a Workload>,
+    pub(crate) reason: StopReason,
+    /// The job has another size than it was started with, which stays.
+    pub(crate) resized: bool,
+}
+
+/// The next write of a stop.
 pub(crate) fn stop_of<J: GenericJob>(
     job: &J,
-    workload: Option<&Workload>,
-    reason: StopReason,
+    StopCause { workload, reason, resized }: StopCause<'_>,
     gates: JobGates,
     now: Timestamp,
 ) -> Option<ReconcileStep<J>> {
     let sets = workload.map(|workload| workload.spec.pod_sets.as_slice()).unwrap_or_default();
-    let mut infos: Vec<PodSetInfo> = sets.iter().map(PodSetInfo::of).collect();
-    if reason == StopReason::NoMatchingWorkload && has_prebuilt(job, gates) {
-        keep_new_counts(&mut infos, job, workload, gates);
-    }
+    let infos: Vec<PodSetInfo> = sets.iter().map(PodSetInfo::of).collect();
     let evicted = workload.and_then(|workload| find(&workload.status.conditions, EVICTED));
     // An evicted Workload may be deleted before its job has stopped; the stop names what is asked for now.
     let evicted = evicted.filter(|_| reason == StopReason::WorkloadEvicted);
@@ -381,25 +383,9 @@ pub(crate) fn stop_of<J: GenericJob>(
         message: &message,
         at: Some(now),
         for_good: reason == StopReason::WorkloadDeleted,
+        resized,
     };
     job.next_stop_write(&stop, gates).map(|write| ReconcileStep::Job(JobStep::Stop(write, reason)))
-}
-
-/// A count that is not the admitted one is a new size of the job. Its prebuilt Workload ends for that, so the size is not undone.
-fn keep_new_counts<J: GenericJob>(
-    infos: &mut [PodSetInfo],
-    job: &J,
-    workload: Option<&Workload>,
-    gates: JobGates,
-) {
-    let admission = workload.and_then(|workload| workload.status.admission.as_ref());
-    let assigned = admission.map(|one| one.pod_set_assignments.as_slice()).unwrap_or_default();
-    let sets = job.pod_sets(gates);
-    for ((info, set), assigned) in infos.iter_mut().zip(&sets).zip(assigned) {
-        if assigned.count.is_some_and(|admitted| admitted != count(set)) {
-            info.count = count(set);
-        }
-    }
 }
 
 /// A job that its Workload needs no longer.

@@ -27,9 +27,20 @@ pub(super) fn run_with(
 /// Restores template and counts. Returns whether anything changed. Without an info only the identity labels are
 /// removed: they would conflict with the next start.
 pub(super) fn restore(job: &mut Job, infos: &[PodSetInfo], gates: JobGates) -> bool {
-    let [info] = infos else { return remove_identity(&mut job.spec.template) };
-    let count_changed = set_count(job, info.count, gates);
-    info.restore(&mut job.spec.template, pod_set::is_controllers) || count_changed
+    let count_changed = match infos {
+        [info] => set_count(job, info.count, gates),
+        _ => false,
+    };
+    restore_template(job, infos) || count_changed
+}
+
+/// The same of the template alone.
+pub(super) fn restore_template(job: &mut Job, infos: &[PodSetInfo]) -> bool {
+    let template = &mut job.spec.template;
+    match infos {
+        [info] => info.restore(template, pod_set::is_controllers),
+        _ => remove_identity(template),
+    }
 }
 
 /// Sets the admitted count of a Job with partial admission. Returns whether it changed.

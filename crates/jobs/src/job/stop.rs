@@ -13,14 +13,16 @@
 use crds::names::annotations::STOPPING;
 
 use super::{Job, pod_sets_info, remote};
-use crate::{GenericJob, JobGates, generic_job::StopWrite, start::pod_set_info::PodSetInfo};
+use crate::{
+    GenericJob, JobGates,
+    generic_job::{Stop, StopWrite},
+};
 
 /// Status field with the start time.
 pub(super) const START_TIME: &str = "startTime";
 
-/// The next write of a stop; `None` if the Job has stopped or has to wait for its pods. `infos` holds the pod set
-/// before the start, or nothing if it is unknown.
-pub(super) fn step(job: &Job, infos: &[PodSetInfo], gates: JobGates) -> Option<StopWrite<Job>> {
+/// The next write of a stop; `None` if the Job has stopped or has to wait for its pods.
+pub(super) fn step(job: &Job, stop: &Stop<'_>, gates: JobGates) -> Option<StopWrite<Job>> {
     let mut next = job.clone();
     if !job.spec_suspended() {
         next.spec.suspend = Some(true);
@@ -40,7 +42,11 @@ pub(super) fn step(job: &Job, infos: &[PodSetInfo], gates: JobGates) -> Option<S
     } else if next.status.rest.remove(START_TIME).is_some_and(|time| !time.is_null()) {
         return Some(StopWrite::Status(Box::new(next)));
     }
-    let restored = pod_sets_info::restore(&mut next, infos, gates);
+    let restored = if stop.resized {
+        pod_sets_info::restore_template(&mut next, stop.infos)
+    } else {
+        pod_sets_info::restore(&mut next, stop.infos, gates)
+    };
     // Templates may change only after all pods are gone.
     if restored && job.is_active() {
         return None;
@@ -55,7 +61,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::generic_job::Stop;
+    use crate::start::pod_set_info::PodSetInfo;
 
     fn from(infos: &[PodSetInfo]) -> Stop<'_> {
         Stop { infos, ..Stop::default() }

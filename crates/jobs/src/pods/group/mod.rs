@@ -45,8 +45,8 @@ use crate::{
     pods::{Pod, kind},
     prebuilt::prebuilt_name,
     reconcile::{
-        JobStep, ReconcileStep, StopReason, WorkloadStep, clamped_reclaimable_pods, finish,
-        follow_keys, is_dispatched, may_end, out_of_sync, remove_finalizer, stop_of,
+        JobStep, ReconcileStep, StopCause, StopReason, WorkloadStep, clamped_reclaimable_pods,
+        finish, follow_keys, is_dispatched, may_end, out_of_sync, remove_finalizer, stop_of,
     },
     start::admitted_infos::{self, AssignedFlavors},
     start::pod_set_info::PodSetInfo,
@@ -546,6 +546,7 @@ fn stop_running(
     reason: StopReason,
     context: GroupContext<'_>,
 ) -> Steps {
-    let stop = |pod: &&Pod| stop_of(*pod, workload, reason, context.gates, context.now);
+    let cause = StopCause { workload, reason, resized: false };
+    let stop = |pod: &&Pod| stop_of(*pod, cause, context.gates, context.now);
     pods.iter().filter(|pod| (context.is_free)(pod)).filter_map(stop).take(MAX_WRITES).collect()
 }

@@ -87,6 +87,20 @@ fn the_prebuilt_workload_of_a_dispatched_job_out_of_sync_ends_with_its_stop() {
     }
 }
 
+/// Another size of the Job stays, also if fewer pods than that remain to complete.
+#[test]
+fn a_job_that_was_resized_keeps_its_parallelism_beyond_its_completions() {
+    let metadata = json!({ "annotations": { "kueue.x-k8s.io/job-min-parallelism": "1" } });
+    let sized = |parallelism: i32| json!({ "metadata": metadata, "spec": { "parallelism": parallelism, "completions": 4 } });
+    let mut workload = workload(&["QuotaReserved", "Admitted"]);
+    workload.spec.pod_sets = job(&sized(4)).pod_sets(GATES());
+    let admission = workload.status.admission.as_mut().expect("it has quota");
+    admission.pod_set_assignments[0].count = Some(3);
+    let mut job = running(&sized(5));
+    passes(&mut job, &mut [workload], true);
+    assert_eq!((job.parallelism(), job.is_suspended()), (5, true));
+}
+
 /// The size of the Workload, the pods that it was admitted with, those of the running Job, and those that it has afterwards.
 #[test]
 fn a_job_that_was_resized_keeps_its_count_and_does_not_start_again() {
