@@ -156,6 +156,14 @@ impl DeclaredJob {
         !self.queue_name().is_empty() || gates.manage_without_queue_name
     }
 
+    /// Errors that an update does not add if the job had them before: the finalizers of such a job have to be removed.
+    fn accepted_errors(&self, gates: JobGates) -> Errors {
+        let mut errors = self.check_components(gates);
+        let ray = self.ray().filter(|_| self.counts_as_queued(gates));
+        errors.extend(ray.and_then(|ray| ray.check_accepted(&self.object)));
+        errors
+    }
+
     /// Errors of the wrapped objects of a job that is queued.
     fn check_components(&self, gates: JobGates) -> Errors {
         let components = self.fields().and_then(|fields| fields.components.as_ref());
@@ -503,14 +511,9 @@ impl GenericJob for DeclaredJob {
     }
 
     fn validate_update(&self, old: &Self, gates: JobGates) -> Errors {
-        let mut errors = self.check_queued(gates);
-        let accepted = old.ray().filter(|_| old.counts_as_queued(gates));
-        let accepted = accepted.and_then(|ray| ray.check_accepted(&old.object));
-        errors.retain(|error| Some(error) != accepted.as_ref());
-        // Errors that were there before are not those of the change: the finalizers of such a job have to be removed.
-        let before = old.check_components(gates);
-        let components = self.check_components(gates).into_iter();
-        errors.extend(components.filter(|error| !before.contains(error)));
+        let mut errors = self.validate_create(gates);
+        let accepted = old.accepted_errors(gates);
+        errors.retain(|error| !accepted.contains(error));
         errors.extend(grouped_pods::check_change(&self.kind, &self.object, &old.object));
         errors.extend(marked_pods::check_parent_change(&self.kind, &self.object, &old.object));
         errors

@@ -1,6 +1,7 @@
 //! What webhooks refuse about a RayCluster in a queue, and about a RayJob in a queue (docs/reference/kueue.md §5.3).
 
 use crds::{
+    json::items,
     names::MULTI_KUEUE_CONTROLLER,
     v1beta2::MAX_POD_SETS,
     validation::{Errors, FieldError},
@@ -42,7 +43,7 @@ impl RaySpec {
             errors.extend(self.check_autoscaling(job, gates));
         }
         errors.extend(self.check_head(cluster));
-        let groups = cluster[WORKER_GROUPS].as_array().map(Vec::as_slice).unwrap_or_default();
+        let groups = items(&cluster[WORKER_GROUPS]);
         // Workers and head; the submitter of a RayJob is not counted.
         let n_sets = groups.len() + 1;
         if n_sets > MAX_POD_SETS {
@@ -57,7 +58,7 @@ impl RaySpec {
         errors
     }
 
-    /// The errors that a job keeps which had them before: Kueue checks them since 0.19.6, and such a job has to be stopped.
+    /// The error that an update does not add: Kueue has this check since 0.19.6, and a job from before has to be stoppable.
     pub(in crate::declared) fn check_accepted(&self, object: &Value) -> Option<FieldError> {
         self.check_head(self.cluster.get(object)?)
     }
@@ -65,9 +66,11 @@ impl RaySpec {
     /// The operator makes no pod of such a cluster, so its Workload would hold quota until the job is deleted.
     fn check_head(&self, cluster: &Value) -> Option<FieldError> {
         let containers = &cluster["headGroupSpec"]["template"]["spec"]["containers"];
-        let is_empty = containers.as_array().is_none_or(Vec::is_empty);
+        if !items(containers).is_empty() {
+            return None;
+        }
         let field = format!("{}.headGroupSpec.template.spec.containers", self.path());
-        is_empty.then(|| FieldError::required(field, NO_CONTAINERS))
+        Some(FieldError::required(field, NO_CONTAINERS))
     }
 
     fn check_autoscaling(&self, job: &DeclaredJob, gates: JobGates) -> Option<FieldError> {
