@@ -1,5 +1,7 @@
 //! Comparison of the pod sets of a job with those of its Workload (docs/reference/kueue.md §7.4).
 
+use std::borrow::Cow;
+
 use crds::{
     pod::{Container, PodSpec, PodTemplate, SharedResources},
     template_defaults::same_container_fields,
@@ -72,12 +74,13 @@ impl PodSetComparison {
     ) -> bool {
         let sets = job.pod_sets(self.gates);
         let wanted = &workload.spec.pod_sets;
+        let forms = match infos {
+            Some(infos) => self.forms_with_quota(job, wanted, infos),
+            None => vec![Cow::Borrowed(&**wanted)],
+        };
         let same = |written: &[PodSet]| {
             let theirs = EitherPodSets { sets: &sets, written };
-            match infos {
-                Some(infos) => self.same_with_quota(job, theirs, wanted, infos),
-                None => self.same_sets(wanted, theirs),
-            }
+            forms.iter().any(|form| self.same_sets(form, theirs))
         };
         let as_written = self.as_written || infos.is_some();
         let other_form = || job.pod_sets_as_written(self.gates).filter(|_| as_written);
@@ -85,16 +88,15 @@ impl PodSetComparison {
     }
 
     /// With quota reserved, the job equals its admitted form; while it is suspended it may also equal its original form.
-    fn same_with_quota<J: GenericJob>(
+    fn forms_with_quota<'a, J: GenericJob>(
         self,
         job: &J,
-        theirs: EitherPodSets<'_>,
-        wanted: &[PodSet],
+        wanted: &'a [PodSet],
         infos: &[PodSetInfo],
-    ) -> bool {
-        let started = self.merged(wanted, infos, job.is_elastic(self.gates));
-        started.is_some_and(|started| self.same_sets(&started, theirs))
-            || ((job.is_suspended() || job.may_restart()) && self.same_sets(wanted, theirs))
+    ) -> Vec<Cow<'a, [PodSet]>> {
+        let started = self.merged(wanted, infos, job.is_elastic(self.gates)).map(Cow::Owned);
+        let is_original = job.is_suspended() || job.may_restart();
+        started.into_iter().chain(is_original.then_some(Cow::Borrowed(wanted))).collect()
     }
 
     /// Pod sets merged with their infos; `None` on a conflict. Only a partial admission changes the count of a job: after some of its
