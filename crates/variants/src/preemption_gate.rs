@@ -18,7 +18,8 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::family::{Variant, VariantFamily};
 
-/// How long a variant with an open gate may take before the next gate is opened, and how long the evaluation of a better one.
+/// How long a variant with an open gate may take before the next gate is opened, and how long a gate waits for the evaluation of a better
+/// variant.
 pub const PREEMPTION_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// What follows for the gates of a family.
@@ -42,8 +43,7 @@ pub fn next_gate<'a>(family: &VariantFamily<'a>, now: Timestamp) -> NextGate<'a>
     let opened =
         competing().filter_map(|one| open_gate(one.workload)?.last_transition_time.as_ref());
     // A cycle may see a worse variant first. With its gate open it would preempt although a better one can (kueue#14272).
-    let better =
-        competing().take_while(|one| one.workload.metadata.name != next.workload.metadata.name);
+    let better = competing().take_while(|one| !is_blocked(one.workload));
     let unevaluated = better.filter_map(|one| unevaluated_since(one.workload));
     let timeout = SignedDuration::try_from(PREEMPTION_TIMEOUT).unwrap_or(SignedDuration::MAX);
     let since = opened.map(|at| at.0).chain(unevaluated).max();
