@@ -165,11 +165,11 @@ fn numbers<'a>(fields: &'a [Pointer], object: &'a Value) -> impl Iterator<Item =
 }
 
 fn has_text(at: &Pointer, values: &[String], object: &Value) -> bool {
-    let mut texts: Vec<&str> = at.all(object).into_iter().filter_map(Value::as_str).collect();
-    if texts.is_empty() {
-        texts.push("");
+    let mut texts = at.all(object).into_iter().filter_map(Value::as_str).peekable();
+    if texts.peek().is_none() {
+        return values.iter().any(String::is_empty);
     }
-    texts.iter().any(|text| values.iter().any(|value| value == text))
+    texts.any(|text| values.iter().any(|value| value == text))
 }
 
 #[cfg(test)]
@@ -196,6 +196,7 @@ mod tests {
             (probe(json!({ "anyAbove": ["/status/replicas/*/active"] })), true, false),
             (phase("in", &["Running"]), true, false),
             (phase("notIn", &["", "Suspended"]), true, false),
+            (probe(json!({ "in": { "at": "/status/none", "values": [""] } })), true, true),
             // No value of the status makes the empty phase count as suspended.
             (phase("notIn", &["Suspended"]), true, true),
             (
