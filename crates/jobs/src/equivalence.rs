@@ -1,8 +1,8 @@
 //! Equivalence of a job and its Workload (docs/reference/kueue.md §7.4).
 //!
 //! Compared are the owner, the maximum execution time, and per pod set the counts, tolerations, containers, and what else decides
-//! about its quota: resources of the pod, ResourceClaims and the runtime class. Its overhead is not, which admission adds to pods by
-//! the runtime class. Node selectors, labels, volumes and priority are not compared.
+//! about its quota: resources of the pod, ResourceClaims and the runtime class. The overhead is not compared: the admission plugin
+//! RuntimeClass adds it to pods. Node selectors, labels, volumes and priority are not compared.
 
 mod pod_set_comparison;
 

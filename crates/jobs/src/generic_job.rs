@@ -314,7 +314,7 @@ pub trait GenericJob: Clone {
         true
     }
 
-    /// Which checks the webhook makes. Others are made of every job.
+    /// The checks that the webhook makes only of some kinds. All other checks are made of every job.
     fn checks(&self) -> JobChecks {
         JobChecks::default()
     }

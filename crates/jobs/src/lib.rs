@@ -28,11 +28,11 @@
 //! | What is a pod, and a group of pods? | [`pods`] |
 //! | What is a set of replicas, each with a Workload? | [`replicas`], [`leader_worker_set`] |
 //! | Which domain does a gated pod get? | [`topology_ungater`] |
-//! | Which size has an elastic job, and which of its pods start? | [`elastic`] |
+//! | What size does an elastic job have, and which of its pods start? | [`elastic`] |
 //! | Which roles and webhooks do kinds need? | [`manifests`] |
 //! | What is created on a worker, and changed there? | [`dispatch`] |
 //! | What is one job, whatever its kind? | `job_object`, `generic_job` |
-//! | Which checks of webhooks has a kind? | `job_checks` |
+//! | Which checks of the webhook does a kind have? | `job_checks` |
 //! | Which gates and settings do kinds obey? | `job_gates` |
 //! | How are fields found, kept and read? | `pointer`, `stored_fields`, `nulls` |
 //! | How many pods does a pod set have? | `pod_counts`, `group_sizes` |

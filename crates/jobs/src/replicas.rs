@@ -112,8 +112,8 @@ pub struct SetContext<'a> {
 #[derive(Clone, Copy)]
 struct WantedReplicas {
     /// Those that have one in any case.
-    wanted: u32,
-    /// Up to which number a replica has one while it has a pod.
+    always: u32,
+    /// Replicas below this number have one while they have a pod.
     most: u32,
 }
 
@@ -134,8 +134,8 @@ pub fn reconcile<J: GenericJob + From<Pod>>(
     match size {
         Some(SetSize::Replicas { replicas, surge, updating }) => {
             let most = replicas.saturating_add(surge);
-            let wanted = replicas.max(updating.min(most));
-            reconcile_replicas(set, WantedReplicas { wanted, most }, context)
+            let always = replicas.max(updating.min(most));
+            reconcile_replicas(set, WantedReplicas { always, most }, context)
         }
         Some(SetSize::Group { pods: size }) => one_group::reconcile(set, size, context),
         None => Vec::new(),
@@ -180,7 +180,7 @@ fn reconcile_replicas<J: GenericJob + From<Pod>>(
 ) -> Vec<ReconcileStep<J>> {
     let SetContext { workloads, pods, gates, .. } = context;
     let surging: BTreeSet<u32> = pods.iter().filter_map(|pod| set.replica_of(pod)).collect();
-    let WantedReplicas { wanted: always, most } = replicas;
+    let WantedReplicas { always, most } = replicas;
     let wanted = |replica: u32| replica < always || (replica < most && surging.contains(&replica));
     let mut steps = Vec::new();
     let mut present = BTreeSet::new();

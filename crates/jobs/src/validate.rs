@@ -132,7 +132,7 @@ fn check_topology<J: GenericJob>(job: &J, gates: JobGates) -> Errors {
     errors
 }
 
-/// Removes the errors of the groups of a job, which was accepted, if it has one template.
+/// Removes the errors that `job` has because its only template is in a pod set group: former versions accepted such a job.
 fn accept_group_of_only_template<J: GenericJob>(errors: &mut Errors, job: &J, gates: JobGates) {
     let checks = gates.topology && job.checks().topology && job.checks().pod_set_groups;
     if errors.is_empty() || !checks {

@@ -192,7 +192,7 @@ pub struct Reclaimable {
     pub name: Pointer,
     /// Number of replicas that succeeded in an entry.
     pub replicas: Pointer,
-    /// While one of these holds, those that succeeded may run again.
+    /// While one of these holds, those that succeeded may run again; none is reclaimable then.
     #[serde(default)]
     pub unless: Vec<Probe>,
 }

@@ -254,7 +254,7 @@ fn a_job_set_that_may_restart_has_no_reclaimable_pods() {
         (json!({ "maxRestarts": 0 }), json!({}), 2),
         (limit.clone(), json!({}), 0),
         (limit.clone(), restarts(2), 0),
-        // The number of the last restart comes with the counts of the attempt before it.
+        // The counts may still be those of the attempt before the last restart.
         (limit, restarts(3), 0),
         (rule("RestartJobSet"), restarts(0), 2),
         (rule("RestartJobSetAndIgnoreMaxRestarts"), restarts(0), 0),

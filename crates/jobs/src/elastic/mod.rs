@@ -2,7 +2,7 @@
 //!
 //! | question | module |
 //! |---|---|
-//! | Which size has the copy of such a job on a worker? | [`elastic_copies`] |
+//! | What size does the copy of such a job have on a worker? | [`elastic_copies`] |
 //! | Which gate holds its pods? | `elastic_job_gate` |
 //! | Which of its gated pods start? | [`elastic_ungater`] |
 
