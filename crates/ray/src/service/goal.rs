@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{context::ServiceContext, go_form::go_form};
 use crate::{
     cluster::recreate_hash,
-    json::{annotation, items, list},
+    json::{annotation, items, list, object},
     names,
 };
 
@@ -68,7 +68,13 @@ pub(super) fn fit(context: &ServiceContext<'_>, cluster: &Value) -> ClusterFit {
     if !without_new["workerGroupSpecs"].is_null() {
         list(&mut without_new, "workerGroupSpecs").truncate(count);
     }
-    if made_from == recreate_hash(&without_new) { ClusterFit::InPlace } else { ClusterFit::Other }
+    let mut is_extended = made_from == recreate_hash(&without_new);
+    if count == 0 && !is_extended {
+        // A spec without groups may have an empty list or none.
+        object(&mut without_new).remove("workerGroupSpecs");
+        is_extended = made_from == recreate_hash(&without_new);
+    }
+    if is_extended { ClusterFit::InPlace } else { ClusterFit::Other }
 }
 
 /// Whether the pods of a cluster's spec are those of another spec, for an operator that has decoded the spec and written it again.

@@ -1,5 +1,6 @@
 //! Rules of RayServices without a recording: lost memory, foreign objects, hostile heads, a spec that goes back.
 
+mod clusters;
 mod invalid;
 mod services;
 mod takeover;
