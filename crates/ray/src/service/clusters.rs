@@ -27,41 +27,67 @@ const REMOVAL_DELAY: i32 = 60;
 pub(super) struct ServiceClusters<'a> {
     pub(super) active: Option<&'a Value>,
     pub(super) pending: Option<&'a Value>,
+    /// Whether no change to the present spec was refused.
+    pub(super) is_of_generation: bool,
+}
+
+/// A cluster that is changed to the present spec.
+struct OutdatedCluster<'a> {
+    cluster: &'a Value,
+    is_pending: bool,
+}
+
+impl<'a> ServiceClusters<'a> {
+    /// Those that are there, by the names of the status.
+    pub(super) fn of(context: &ServiceContext<'a>, state: &ServiceState) -> Self {
+        Self {
+            active: context.cluster(&state.active.cluster),
+            pending: context.cluster(&state.pending.cluster),
+            is_of_generation: true,
+        }
+    }
 }
 
 /// Makes the pending cluster, or changes one of the two to the present spec.
+///
+/// A refused change is an event only: the cluster stays as it is, and so the rest of the pass is about a cluster that exists. Without a
+/// cluster that could not be made nothing is asked or routed.
 pub(super) fn reconcile_clusters<'a>(
     context: &ServiceContext<'a>,
     pass: &mut Pass<'a>,
     state: &ServiceState,
 ) -> Result<ServiceClusters<'a>, Unfinished> {
-    let active = context.cluster(&state.active.cluster);
-    let pending = context.cluster(&state.pending.cluster);
-    if pending.is_none() && !state.pending.cluster.is_empty() {
-        let pending = Some(create(context, pass, state)?);
-        return Ok(ServiceClusters { active, pending });
+    let mut clusters = ServiceClusters::of(context, state);
+    if clusters.pending.is_none() && !state.pending.cluster.is_empty() {
+        clusters.pending = Some(create(context, pass, state)?);
+        return Ok(clusters);
     }
-    if let Some(cluster) = pending.filter(|cluster| resumes(context, cluster)) {
-        let pending = Some(update(context, pass, state, cluster, "pending")?);
-        return Ok(ServiceClusters { active, pending });
+    let Some(outdated) = outdated(context, state, &clusters) else { return Ok(clusters) };
+    match update(context, pass, state, &outdated)? {
+        Some(stored) if outdated.is_pending => clusters.pending = Some(stored),
+        Some(stored) => clusters.active = Some(stored),
+        None => clusters.is_of_generation = false,
     }
-    if let Some(cluster) = active.filter(|cluster| resumes(context, cluster)) {
-        let active = Some(update(context, pass, state, cluster, "active")?);
-        return Ok(ServiceClusters { active, pending });
-    }
+    Ok(clusters)
+}
+
+/// The cluster that is changed in this pass: one that is to run again comes first, then the active one.
+fn outdated<'a>(
+    context: &ServiceContext<'_>,
+    state: &ServiceState,
+    clusters: &ServiceClusters<'a>,
+) -> Option<OutdatedCluster<'a>> {
+    let active = clusters.active.map(|cluster| OutdatedCluster { cluster, is_pending: false });
+    let pending = clusters.pending.map(|cluster| OutdatedCluster { cluster, is_pending: true });
+    let resumed = |it: &OutdatedCluster<'_>| resumes(context, it.cluster);
+    let changed = |it: &OutdatedCluster<'_>| fit(context, it.cluster).is_updated();
     // During an upgrade the spec is that of the pending cluster.
     let upgrades = state.is_true(UPGRADE_IN_PROGRESS);
-    if let Some(cluster) = active.filter(|cluster| !upgrades && needs_update(context, cluster)) {
-        let active = Some(update(context, pass, state, cluster, "active")?);
-        return Ok(ServiceClusters { active, pending });
+    match (active, pending) {
+        (_, Some(pending)) if resumed(&pending) => Some(pending),
+        (Some(active), _) if resumed(&active) || (!upgrades && changed(&active)) => Some(active),
+        (_, pending) => pending.filter(changed),
     }
-    let pending = match pending {
-        Some(cluster) if needs_update(context, cluster) => {
-            Some(update(context, pass, state, cluster, "pending")?)
-        }
-        pending => pending,
-    };
-    Ok(ServiceClusters { active, pending })
 }
 
 /// Whether a cluster that Kueue had suspended is to run again, since Kueue has admitted its RayService.
@@ -78,10 +104,6 @@ fn resumes(context: &ServiceContext<'_>, cluster: &Value) -> bool {
         && context.head_pod(cluster).is_none()
 }
 
-fn needs_update(context: &ServiceContext<'_>, cluster: &Value) -> bool {
-    fit(context, cluster).is_updated()
-}
-
 fn create<'a>(
     context: &ServiceContext<'a>,
     pass: &mut Pass<'a>,
@@ -95,13 +117,13 @@ fn create<'a>(
             Ok(cluster)
         }
         // Made by an earlier pass: the cache does not show it yet.
-        OrderOutcome::Refused(refusal) if refusal.is_conflict() => Err(Unfinished),
+        OrderOutcome::Refused(refusal) if refusal.is_conflict() => Err(Unfinished::Waiting),
         OrderOutcome::Refused(refusal) => {
             let message = format!("Failed to create the RayCluster {path}: {}", refusal.message);
             pass.warning("FailedToCreateRayCluster", message);
-            Err(Unfinished)
+            Err(Unfinished::ClusterRefused)
         }
-        OrderOutcome::Pending => Err(Unfinished),
+        OrderOutcome::Pending => Err(Unfinished::Waiting),
     }
 }
 
@@ -122,32 +144,33 @@ fn patch_of(context: &ServiceContext<'_>, state: &ServiceState, cluster: &Value)
     merge_patch(&changed_parts(cluster), &changed_parts(&wanted))
 }
 
+/// Changes a cluster to the present spec. None if that is refused.
 fn update<'a>(
     context: &ServiceContext<'a>,
     pass: &mut Pass<'a>,
     state: &ServiceState,
-    cluster: &'a Value,
-    role: &str,
-) -> Result<&'a Value, Unfinished> {
-    let Some(mut patch) = patch_of(context, state, cluster) else { return Ok(cluster) };
-    let path = context.path(name(cluster));
+    outdated: &OutdatedCluster<'a>,
+) -> Result<Option<&'a Value>, Unfinished> {
+    let OutdatedCluster { cluster, is_pending } = *outdated;
+    let Some(mut patch) = patch_of(context, state, cluster) else { return Ok(Some(cluster)) };
+    let (path, role) = (context.path(name(cluster)), if is_pending { "pending" } else { "active" });
     // A patch that is carried out late must not bring an older spec back: the cluster would be replaced for it.
     patch["metadata"]["resourceVersion"] = cluster["metadata"]["resourceVersion"].clone();
     match pass.order(RayStep::Patch { target: ObjectTarget::of(cluster), patch }) {
         OrderOutcome::Done(cluster) => {
             let message = format!("Updated the {role} RayCluster {path}");
             pass.normal("UpdatedRayCluster", message);
-            Ok(cluster)
+            Ok(Some(cluster))
         }
         // It has changed since it was read.
-        OrderOutcome::Refused(refusal) if refusal.is_conflict() => Err(Unfinished),
+        OrderOutcome::Refused(refusal) if refusal.is_conflict() => Err(Unfinished::Waiting),
         OrderOutcome::Refused(refusal) => {
             let why = &refusal.message;
             let message = format!("Failed to update the {role} RayCluster {path}: {why}");
             pass.warning("FailedToUpdateRayCluster", message);
-            Err(Unfinished)
+            Ok(None)
         }
-        OrderOutcome::Pending => Err(Unfinished),
+        OrderOutcome::Pending => Err(Unfinished::Waiting),
     }
 }
 
@@ -213,7 +236,7 @@ pub(super) fn remove_superfluous<'a>(
             remove(&context.path(name(cluster)), "", pass, cluster);
         }
     }
-    if pass.is_pending() { Err(Unfinished) } else { Ok(!superfluous.is_empty()) }
+    if pass.is_pending() { Err(Unfinished::Waiting) } else { Ok(!superfluous.is_empty()) }
 }
 
 /// Deletes a cluster, unless it is on its way out. `occasion` ends the message. A refusal is an event only: it must not hold up the other

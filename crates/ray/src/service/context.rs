@@ -13,8 +13,13 @@ use crate::{
     v1::{RayClusterSpec, RayServiceSpec},
 };
 
-/// A pass ends here, without a status: an order has no answer yet, or something is missing that the next pass may find.
-pub(super) struct Unfinished;
+/// Why a pass does not come to its end.
+pub(super) enum Unfinished {
+    /// An order has no answer yet or was refused, or something is missing that the next pass may find. The status stays.
+    Waiting,
+    /// The new cluster cannot be made. The status follows from what is there.
+    ClusterRefused,
+}
 
 /// A RayService, the objects around it, the settings and the time.
 pub(super) struct ServiceContext<'a> {

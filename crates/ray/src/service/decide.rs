@@ -19,7 +19,7 @@ use super::{
     goal::{ClusterFit, fit},
     incremental::TrafficSplit,
     memory::ServiceMemory,
-    promotion::{PassFindings, conclude, needs_cluster},
+    promotion::{PassFindings, conclude, conclude_without_new_cluster, needs_cluster},
     serve_config::reconcile_serve,
     serve_label::reconcile_serve_label,
     services::reconcile_services,
@@ -91,7 +91,11 @@ pub fn decide(
     if remembered != *memory {
         pass.remember(remembered);
     }
-    if ended.is_ok() && state.differs(&before) {
+    if let Err(Unfinished::ClusterRefused) = ended {
+        conclude_without_new_cluster(&context, &mut pass, &mut state);
+    }
+    let is_known = matches!(ended, Ok(_) | Err(Unfinished::ClusterRefused));
+    if is_known && state.differs(&before) {
         pass.status(state.to_value(inputs.now));
     }
     let is_final = ended.is_ok_and(|is_final| is_final);

@@ -80,14 +80,14 @@ pub(super) fn reconcile_cluster_service<'a>(
     pass: &mut Pass<'a>,
     cluster: &Value,
 ) -> Result<(), Unfinished> {
-    let Ok(service) = serve_service(context, cluster) else { return Err(Unfinished) };
+    let Ok(service) = serve_service(context, cluster) else { return Err(Unfinished::Waiting) };
     if context.child("Service", name(&service)).is_some() {
         return Ok(());
     }
     match pass.order(RayStep::Create(service)) {
         OrderOutcome::Done(_) => Ok(()),
         OrderOutcome::Refused(refusal) if refusal.is_conflict() => Ok(()),
-        OrderOutcome::Refused(_) | OrderOutcome::Pending => Err(Unfinished),
+        OrderOutcome::Refused(_) | OrderOutcome::Pending => Err(Unfinished::Waiting),
     }
 }
 
@@ -162,7 +162,7 @@ fn reconcile<'a>(
     let fail = |pass: &mut Pass<'_>, why: &str| {
         let message = format!("Failed to create {} for RayService {path}: {why}", reasons.refused);
         pass.warning(reasons.created.1, message);
-        Err(Unfinished)
+        Err(Unfinished::Waiting)
     };
     let step = match present {
         Some(present) if !context.owns(present) => {
@@ -195,9 +195,9 @@ fn reconcile<'a>(
         (OrderOutcome::Refused(refusal), Some(_)) => {
             let message = format!("Failed to update the {kind} {path}: {}", refusal.message);
             pass.warning(reasons.updated.1, message);
-            Err(Unfinished)
+            Err(Unfinished::Waiting)
         }
         (OrderOutcome::Refused(refusal), None) => fail(pass, &refusal.message),
-        (OrderOutcome::Pending, _) => Err(Unfinished),
+        (OrderOutcome::Pending, _) => Err(Unfinished::Waiting),
     }
 }

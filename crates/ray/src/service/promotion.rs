@@ -46,7 +46,9 @@ pub(super) fn conclude(
     findings: PassFindings<'_>,
 ) {
     let PassFindings { clusters, applications, traffic, selected } = findings;
-    state.observed_generation = context.generation();
+    if clusters.is_of_generation {
+        state.observed_generation = context.generation();
+    }
     let copy = |cluster: Option<&Value>| {
         let status = cluster.map(|cluster| cluster["status"].clone());
         status.filter(Value::is_object).unwrap_or_else(no_cluster_status)
@@ -64,7 +66,26 @@ pub(super) fn conclude(
     if !serves_already && needs_cluster(context, state, &clusters) {
         prepare(context, state);
     }
-    state.endpoints = count_endpoints(context, &clusters);
+    note_readiness(context, pass, state, &clusters);
+}
+
+/// Completes the status of a RayService that lacks a cluster which cannot be made: the others still count, and its time runs.
+pub(super) fn conclude_without_new_cluster(
+    context: &ServiceContext<'_>,
+    pass: &mut Pass<'_>,
+    state: &mut ServiceState,
+) {
+    let clusters = ServiceClusters::of(context, state);
+    note_readiness(context, pass, state, &clusters);
+}
+
+fn note_readiness(
+    context: &ServiceContext<'_>,
+    pass: &mut Pass<'_>,
+    state: &mut ServiceState,
+    clusters: &ServiceClusters<'_>,
+) {
+    state.endpoints = count_endpoints(context, clusters);
     if state.conditions.is_empty() {
         state.initialize_conditions(context.now());
     }

@@ -48,7 +48,7 @@ pub(super) fn reconcile_serve(
     }
     let gives_up = is_upgraded(context, state) && state.gives_up_capacity(name(cluster));
     if pass.is_pending() || (is_ready && !gives_up) {
-        return Err(Unfinished);
+        return Err(Unfinished::Waiting);
     }
     if gives_up && let Some(step) = next_capacity(context, state, name(cluster)) {
         state.set_capacity(&step);
@@ -70,9 +70,10 @@ fn exchange(
 ) -> Result<Applications, Unfinished> {
     let dashboard = dashboard_of(context, pass, cluster)?;
     let query = format!("{}{PATH}?api_type=declarative", dashboard.address);
-    let answer = pass.ask(dashboard.request(HeadMethod::Get, query, None)).ok_or(Unfinished)?;
+    let answer =
+        pass.ask(dashboard.request(HeadMethod::Get, query, None)).ok_or(Unfinished::Waiting)?;
     // Without the present state nothing is decided: a head that restarts is asked again.
-    let applications = applications_of(answer).map_err(|_| Unfinished)?;
+    let applications = applications_of(answer).map_err(|_| Unfinished::Waiting)?;
     let upgrades = is_upgraded(context, state);
     // During an incremental upgrade the new configuration is that of the new cluster.
     let keeps_config = upgrades && name(cluster) == state.active.cluster;
@@ -103,7 +104,7 @@ fn dashboard_of<'a>(
         Ok(Dashboard { cluster, address, token_secret: token_secret(it) })
     });
     let path = context.path(name(cluster));
-    dashboard.ok_or(Unfinished)?.map_err(|why: &str| cannot_send(pass, &path, why))
+    dashboard.ok_or(Unfinished::Waiting)?.map_err(|why: &str| cannot_send(pass, &path, why))
 }
 
 fn is_head_ready(context: &ServiceContext<'_>, cluster: &Value) -> bool {
@@ -139,7 +140,7 @@ fn send(
 fn cannot_send(pass: &mut Pass<'_>, path: &str, why: &str) -> Unfinished {
     let message = format!("Failed to update serve applications to the RayCluster {path}: {why}");
     pass.warning("FailedToUpdateServeApplications", message);
-    Unfinished
+    Unfinished::Waiting
 }
 
 /// A configuration as JSON, or why it has none.
@@ -179,7 +180,7 @@ fn move_capacity(
                 "Failed to update target_capacity of serve applications to the RayCluster {path}: {why}"
             );
             pass.warning("FailedToUpdateTargetCapacity", message);
-            Err(Unfinished)
+            Err(Unfinished::Waiting)
         }
     }
 }
@@ -200,7 +201,8 @@ fn put(
     }
     let url = format!("{}{PATH}", dashboard.address);
     let body = Some(Value::Object(config));
-    let answer = pass.ask(dashboard.request(HeadMethod::Put, url, body)).ok_or(Unfinished)?;
+    let answer =
+        pass.ask(dashboard.request(HeadMethod::Put, url, body)).ok_or(Unfinished::Waiting)?;
     Ok(match answer {
         answer if is_success(answer) => Ok(()),
         HeadAnswer::Response { code, body } => Err(format!("{code}: {}", crate::head::cut(body))),

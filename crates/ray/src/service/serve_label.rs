@@ -47,9 +47,9 @@ pub(super) fn reconcile_serve_label(
                 "Failed to update the serve label to {wanted:?} for the Head Pod {path}: {why}"
             );
             pass.warning("FailedToUpdateHeadPodServeLabel", message);
-            Err(Unfinished)
+            Err(Unfinished::Waiting)
         }
-        OrderOutcome::Pending => Err(Unfinished),
+        OrderOutcome::Pending => Err(Unfinished::Waiting),
     }
 }
 
@@ -70,7 +70,7 @@ fn is_healthy(
         let port = head_service_port(it, "serve", port).unwrap_or(port);
         format!("{}:{port}", it.head_address())
     });
-    let url = format!("http://{}/-/healthz", address.ok_or(Unfinished)?);
+    let url = format!("http://{}/-/healthz", address.ok_or(Unfinished::Waiting)?);
     let request = HeadRequest { method: HeadMethod::Get, url, body: None, token_secret: None };
-    pass.ask(request).map(is_success).ok_or(Unfinished)
+    pass.ask(request).map(is_success).ok_or(Unfinished::Waiting)
 }

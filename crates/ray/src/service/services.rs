@@ -22,7 +22,7 @@ pub(super) fn reconcile_services<'a>(
     pass: &mut Pass<'a>,
     cluster: &Value,
 ) -> Result<(), Unfinished> {
-    let head = head_service(context, cluster).ok_or(Unfinished)?;
+    let head = head_service(context, cluster).ok_or(Unfinished::Waiting)?;
     reconcile(context, pass, head)?;
     match serve_service(context, cluster) {
         Ok(serve) => reconcile(context, pass, serve),
@@ -30,7 +30,7 @@ pub(super) fn reconcile_services<'a>(
             let path = context.path(&names::serve_service_name(context.name()));
             let message = format!("Failed to create the service {path}, {why}");
             pass.warning("FailedToCreateService", message);
-            Err(Unfinished)
+            Err(Unfinished::Waiting)
         }
     }
 }
@@ -50,7 +50,7 @@ fn reconcile<'a>(
             let message =
                 format!("Failed to update the service {path}, another Service has this name");
             pass.warning("FailedToUpdateService", message);
-            Err(Unfinished)
+            Err(Unfinished::Waiting)
         }
         Some(present) => update(pass, present, &wanted, &path),
         None => create(pass, wanted, &path),
@@ -64,13 +64,13 @@ fn create(pass: &mut Pass<'_>, wanted: Value, path: &str) -> Result<(), Unfinish
             Ok(())
         }
         // Made by an earlier pass: the cache does not show it yet.
-        OrderOutcome::Refused(refusal) if refusal.is_conflict() => Err(Unfinished),
+        OrderOutcome::Refused(refusal) if refusal.is_conflict() => Err(Unfinished::Waiting),
         OrderOutcome::Refused(refusal) => {
             let message = format!("Failed to create the service {path}, {}", refusal.message);
             pass.warning("FailedToCreateService", message);
-            Err(Unfinished)
+            Err(Unfinished::Waiting)
         }
-        OrderOutcome::Pending => Err(Unfinished),
+        OrderOutcome::Pending => Err(Unfinished::Waiting),
     }
 }
 
@@ -89,9 +89,9 @@ fn update(
         OrderOutcome::Refused(refusal) => {
             let message = format!("Failed to update the service {path}, {}", refusal.message);
             pass.warning("FailedToUpdateService", message);
-            Err(Unfinished)
+            Err(Unfinished::Waiting)
         }
-        OrderOutcome::Pending => Err(Unfinished),
+        OrderOutcome::Pending => Err(Unfinished::Waiting),
     }
 }
 

@@ -131,7 +131,7 @@ fn remove_all(context: &ServiceContext<'_>, pass: &mut Pass<'_>) -> Result<bool,
             remove_other(context, pass, object);
         }
     }
-    if pass.is_pending() { Err(Unfinished) } else { Ok(is_empty) }
+    if pass.is_pending() { Err(Unfinished::Waiting) } else { Ok(is_empty) }
 }
 
 fn remove_other(context: &ServiceContext<'_>, pass: &mut Pass<'_>, object: &Value) {
