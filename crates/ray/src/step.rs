@@ -49,7 +49,7 @@ pub struct ObjectTarget {
     pub kind: String,
     /// The name.
     pub name: String,
-    /// The uid, as a precondition of the write.
+    /// The uid; empty if it is not known. A patch and a deletion are refused for a successor of the object.
     pub uid: String,
 }
 

@@ -181,7 +181,11 @@ impl OperatorPass {
             PassOrder::Create(object) => self.create(object).await,
             PassOrder::Apply(object) => self.apply(&object).await,
             PassOrder::CreateAuthority(secret) => self.create_authority(secret).await,
-            PassOrder::Patch { target, patch } => {
+            PassOrder::Patch { target, mut patch } => {
+                // The API server refuses another uid, so a successor of the same name stays as it is.
+                if !target.uid.is_empty() {
+                    patch["metadata"]["uid"] = json!(target.uid);
+                }
                 let Some(resource) = self.resource(&target).await? else {
                     return Ok(unknown_kind(&target));
                 };

@@ -29,6 +29,8 @@ pub(super) struct SimulatedApi {
     pub(super) violations: BTreeSet<String>,
     /// Kinds of which every request is refused with this code.
     pub(super) refused: BTreeMap<String, u16>,
+    /// When this object is patched, its user has just replaced it by another one.
+    pub(super) successor: Option<Value>,
     pub(super) now: Timestamp,
     /// The number of changes when the environment moved the last time.
     pub(super) n_moved: usize,
@@ -47,6 +49,9 @@ impl SimulatedApi {
         if let Some(code) = self.refused.get(&request.id.kind) {
             return refusal(*code, "Refused", "refused by the test");
         }
+        if request.method == "PATCH" {
+            self.replace(&request.id);
+        }
         let known = self.objects.get(&request.id).cloned();
         match (request.method.as_str(), known) {
             ("POST", _) if request.id.kind == "Event" => self.record(&request.body),
@@ -57,6 +62,13 @@ impl SimulatedApi {
             ("PATCH", Some(object)) => self.patch(request, object),
             ("DELETE", Some(object)) => self.delete_request(request, &object),
             (method, _) => refusal(405, "MethodNotAllowed", method),
+        }
+    }
+
+    fn replace(&mut self, id: &ObjectId) {
+        if let Some(successor) = self.successor.take_if(|it| ObjectId::of(it) == *id) {
+            self.remove(id);
+            self.store(successor);
         }
     }
 
@@ -100,6 +112,10 @@ impl SimulatedApi {
         let version = &request.body["metadata"]["resourceVersion"];
         if !version.is_null() && *version != before["metadata"]["resourceVersion"] {
             return refusal(409, "Conflict", "the object has been modified");
+        }
+        let uid = &request.body["metadata"]["uid"];
+        if !uid.is_null() && *uid != before["metadata"]["uid"] {
+            return refusal(422, "Invalid", "metadata.uid: Invalid value: field is immutable");
         }
         let mut object = before.clone();
         json_patch::merge(&mut object, &request.body);

@@ -141,3 +141,26 @@ async fn a_ray_service_gets_its_service_once_that_of_the_user_is_gone() {
         assert_eq!(made["metadata"]["ownerReferences"][0]["name"], "s", "{name} {made}");
     }
 }
+
+/// The watch has not shown yet that the Service is another one.
+#[tokio::test(start_paused = true)]
+async fn a_patch_does_not_reach_the_successor_of_an_object() {
+    let world = SharedWorld::new(cluster_with(1, &json!({})), None);
+    let mut run = SimulatedRun::start(world);
+    run.run_for(60).await;
+    let mut successor = of_user("v1", "Service", "c-head-svc");
+    successor["metadata"]["uid"] = json!("of the user");
+    successor["spec"] = json!({"selector": {"app": "mine"}});
+    let id = ObjectId::of(&successor);
+    {
+        let mut world = run.world.lock();
+        world.api.successor = Some(successor.clone());
+        world.api.change(&id, |it| it["spec"]["selector"]["ray.io/cluster"] = json!("another"));
+    }
+    run.run_for(60).await;
+    assert!(has_event(&run, "FailedToUpdateService"));
+    let world = run.world.lock();
+    assert!(world.api.successor.is_none(), "{:#?}", world.lines);
+    let service = world.api.objects.get(&id).expect("the Service of the user");
+    assert_eq!(service["spec"], successor["spec"]);
+}
