@@ -118,6 +118,16 @@ pub(crate) fn head_service_name(of: &str) -> String {
     format!("{of}-head-svc")
 }
 
+/// The name of the Gateway of a RayService with incremental upgrades.
+pub(crate) fn gateway_name(of: &str) -> String {
+    format!("{of}-gateway")
+}
+
+/// The name of the HTTPRoute of a RayService with incremental upgrades.
+pub(crate) fn route_name(of: &str) -> String {
+    format!("{of}-httproute")
+}
+
 /// The name of the Service for Serve applications of a RayCluster or a RayService.
 pub(crate) fn serve_service_name(of: &str) -> String {
     format!("{of}-serve-svc")

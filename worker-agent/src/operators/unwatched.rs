@@ -3,11 +3,8 @@
 use std::sync::Arc;
 
 use appwrapper::{component_name, names::RESOURCES_DEPLOYED};
-use ray::{PassInputs, names, settings::OperatorSettings, step::ObjectTarget};
-use runtime::watch::ApiResource;
+use ray::{PassInputs, settings::OperatorSettings, step::ObjectTarget};
 use serde_json::Value;
-
-use super::resources::route_kinds;
 
 /// An object that a pass reads before its decision.
 pub(super) struct UnwatchedObject {
@@ -16,8 +13,8 @@ pub(super) struct UnwatchedObject {
     pub(super) is_made: bool,
 }
 
-/// Those of an operated object: components of an AppWrapper are of any kind, routes of a RayService bear no label, and an object that a
-/// RayCluster, a RayJob or a RayService looks up by name may be one of the user.
+/// Those of an operated object: components of an AppWrapper are of any kind, and what a RayCluster, a RayJob or a RayService looks up by
+/// name may be an object of the user or, as the routes of a RayService, one without a label.
 pub(super) fn unwatched_objects(
     parent: &Value,
     children: &[Arc<Value>],
@@ -25,7 +22,6 @@ pub(super) fn unwatched_objects(
     settings: &OperatorSettings,
 ) -> Vec<UnwatchedObject> {
     let mut objects = components(parent);
-    objects.extend(routes(parent));
     let children: Vec<&Value> = children.iter().map(|child| &**child).collect();
     let named = match parent["kind"].as_str() {
         Some("RayCluster") => ray::cluster::named_objects(parent, inputs, settings),
@@ -64,21 +60,6 @@ fn is_deployed(component: &Value) -> bool {
     conditions.any(|it| it["type"] == RESOURCES_DEPLOYED && it["status"] == "True")
 }
 
-/// The Gateway and the HTTPRoute of a RayService with incremental upgrades; none of another object.
-fn routes(parent: &Value) -> impl Iterator<Item = UnwatchedObject> {
-    let is_incremental = parent["kind"] == "RayService"
-        && parent["spec"]["upgradeStrategy"]["type"] == names::INCREMENTAL_UPGRADE;
-    let name = parent["metadata"]["name"].as_str().unwrap_or_default();
-    let kinds = route_kinds().into_iter().zip(["gateway", "httproute"]);
-    let object = move |(resource, end): (ApiResource, &str)| {
-        let ApiResource { api_version, kind, .. } = resource;
-        // The status of a RayService does not name them.
-        let target = ObjectTarget::named(&api_version, &kind, format!("{name}-{end}"));
-        UnwatchedObject { target, is_made: false }
-    };
-    kinds.filter(move |_| is_incremental).map(object)
-}
-
 #[cfg(test)]
 mod tests {
     use jiff::Timestamp;
@@ -112,6 +93,24 @@ mod tests {
         let found = unwatched_objects(&wrapper, &[], &inputs, &OperatorSettings::default());
         let found: Vec<String> = found.into_iter().map(|it| it.target.name).collect();
         assert_eq!(found, ["p", "g-012345672"]);
+    }
+
+    /// Its end reads its clusters only, and must not wait for the group of the routes.
+    #[test]
+    fn a_ray_service_that_is_deleted_reads_no_route() {
+        let mut service = json!({
+            "kind": "RayService", "metadata": {"name": "s"},
+            "spec": {"upgradeStrategy": {"type": "NewClusterWithIncrementalUpgrade"}},
+        });
+        let inputs = PassInputs { now: Timestamp::UNIX_EPOCH, seed: [0; 32] };
+        let settings = OperatorSettings::default();
+        let read = |service: &Value| -> Vec<String> {
+            let found = unwatched_objects(service, &[], &inputs, &settings);
+            found.into_iter().map(|it| it.target.name).collect()
+        };
+        assert!(read(&service).contains(&"s-httproute".to_owned()));
+        service["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        assert_eq!(read(&service), Vec::<String>::new());
     }
 
     #[test]

@@ -19,7 +19,7 @@ use crate::{
     step::{ObjectTarget, RayStep},
 };
 
-const API: &str = "gateway.networking.k8s.io/v1";
+pub(super) const API: &str = "gateway.networking.k8s.io/v1";
 const GROUP: &str = "gateway.networking.k8s.io";
 
 /// What events say of an object.
@@ -45,21 +45,14 @@ const HTTP_ROUTE: RouteReasons = RouteReasons {
     refused: "the HTTPRoute",
 };
 
-pub(super) fn gateway_name(context: &ServiceContext<'_>) -> String {
-    format!("{}-gateway", context.name())
-}
-
-pub(super) fn route_name(context: &ServiceContext<'_>) -> String {
-    format!("{}-httproute", context.name())
-}
-
 /// Whether the Gateway and its route are accepted by their controller.
 pub(super) fn are_ready(context: &ServiceContext<'_>) -> bool {
-    let gateway = context.own("Gateway", &gateway_name(context));
+    let gateway = context.own("Gateway", &names::gateway_name(context.name()));
     let gateway = gateway.filter(|gateway| {
         ["Accepted", "Programmed"].iter().all(|kind| conditions_of::is_true(gateway, kind))
     });
-    let (Some(gateway), Some(route)) = (gateway, context.own("HTTPRoute", &route_name(context)))
+    let (Some(gateway), Some(route)) =
+        (gateway, context.own("HTTPRoute", &names::route_name(context.name())))
     else {
         return false;
     };
@@ -106,7 +99,7 @@ pub(super) fn reconcile_gateway<'a>(
             "allowedRoutes": {"namespaces": {"from": "Same"}},
         }],
     });
-    reconcile(context, pass, &gateway_name(context), &spec, &GATEWAY).map(|_| ())
+    reconcile(context, pass, &names::gateway_name(context.name()), &spec, &GATEWAY).map(|_| ())
 }
 
 /// Makes the route, or moves its traffic. Returns the parts of the traffic as they are stored; `None` without an active
@@ -126,7 +119,7 @@ pub(super) fn reconcile_route<'a>(
         "parentRefs": [{
             "group": GROUP,
             "kind": "Gateway",
-            "name": gateway_name(context),
+            "name": names::gateway_name(context.name()),
             "namespace": context.namespace(),
         }],
         "rules": [{
@@ -134,7 +127,7 @@ pub(super) fn reconcile_route<'a>(
             "backendRefs": backends,
         }],
     });
-    reconcile(context, pass, &route_name(context), &spec, &HTTP_ROUTE)?;
+    reconcile(context, pass, &names::route_name(context.name()), &spec, &HTTP_ROUTE)?;
     Ok(Some(split))
 }
 

@@ -1,11 +1,11 @@
-//! What a decision about a RayService reads of its namespace, and the Services that it looks up by their names, so that also those of
-//! users count, which have no label of the RayService.
+//! What a decision about a RayService reads of its namespace, and the objects that it looks up by their names: Services of users count as
+//! well, and routes bear no label of the RayService.
 //!
 //! Source: docs/reference/ray.md §9.
 
 use serde_json::Value;
 
-use super::{services::serve_service_name, state::clusters_of};
+use super::{gateway, services::serve_service_name, state::clusters_of};
 use crate::{
     json::{is_owned, is_run_elsewhere, is_terminating, label, name, text},
     names,
@@ -13,21 +13,32 @@ use crate::{
     step::ObjectTarget,
 };
 
-/// The Service of the head, and those of whatever serves. Each name that has no Service costs a read per pass.
+/// The Service of the head, those of whatever serves, and what routes traffic step by step. Each name without an object costs a read per
+/// pass.
 #[must_use]
 pub fn named_objects(service: &Value, settings: &OperatorSettings) -> Vec<ObjectTarget> {
     if is_terminating(service) || is_run_elsewhere(service) {
         return Vec::new();
     }
-    let strategy = &service["spec"]["upgradeStrategy"]["type"];
+    let is_incremental = service["spec"]["upgradeStrategy"]["type"] == names::INCREMENTAL_UPGRADE;
     let head = names::head_service_name(name(service));
-    let serve = if settings.gates.incremental_upgrade && *strategy == names::INCREMENTAL_UPGRADE {
+    let serve = if settings.gates.incremental_upgrade && is_incremental {
         serve_services_of_clusters(service).collect()
     } else {
         vec![serve_service_name(name(&service["spec"]["serveService"]), name(service))]
     };
     let wanted = std::iter::once(head).chain(serve);
-    wanted.map(|name| ObjectTarget::named("v1", "Service", name)).collect()
+    let services = wanted.map(|name| ObjectTarget::named("v1", "Service", name));
+    // Also without the gate: a suspension removes what was made before the gate was set off.
+    let routes = is_incremental.then(|| routes_of(name(service)));
+    services.chain(routes.into_iter().flatten()).collect()
+}
+
+fn routes_of(service: &str) -> [ObjectTarget; 2] {
+    [
+        ObjectTarget::named(gateway::API, "Gateway", names::gateway_name(service)),
+        ObjectTarget::named(gateway::API, "HTTPRoute", names::route_name(service)),
+    ]
 }
 
 fn serve_services_of_clusters(service: &Value) -> impl Iterator<Item = String> {
@@ -87,8 +98,12 @@ mod tests {
         for (fields, gate, expected) in [
             (json!({}), true, vec!["s-head-svc", "s-serve-svc"]),
             (given, true, vec!["s-head-svc", "own"]),
-            (incremental.clone(), true, vec!["s-head-svc", "c-serve-svc"]),
-            (incremental, false, vec!["s-head-svc", "s-serve-svc"]),
+            (
+                incremental.clone(),
+                true,
+                vec!["s-head-svc", "c-serve-svc", "s-gateway", "s-httproute"],
+            ),
+            (incremental, false, vec!["s-head-svc", "s-serve-svc", "s-gateway", "s-httproute"]),
             (json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}), true, vec![]),
             (json!({"spec": {"managedBy": "kueue.x-k8s.io/multikueue"}}), true, vec![]),
         ] {
