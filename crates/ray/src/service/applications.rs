@@ -39,62 +39,68 @@ pub(super) struct BothApplications {
     pub(super) pending: Applications,
 }
 
-/// The applications from the answer of a head.
-pub(super) fn applications_of(answer: &HeadAnswer) -> Result<Applications, String> {
-    let body = match answer {
-        HeadAnswer::Response { code: 200..=299, body } => body,
-        HeadAnswer::Response { code, .. } => return Err(format!("code {code}")),
-        HeadAnswer::Unreachable(why) => return Err(why.clone()),
-    };
-    let details: Map<String, Value> =
-        serde_json::from_str(body).map_err(|error| error.to_string())?;
-    let listed = details.get("applications").and_then(Value::as_object);
-    let mut found = Applications { by_name: BTreeMap::new(), all_run: true };
-    let mut room = MOST_ENTRIES;
-    for (name, application) in listed.into_iter().flatten() {
-        found.all_run &= application["status"] == RUNNING;
-        if room == 0 {
-            continue;
-        }
-        let name = if name.is_empty() { DEFAULT_NAME.to_owned() } else { cut(name) };
-        let status = application_status(application, room - 1);
-        room -= 1 + status.serve_deployment_statuses.len();
-        found.by_name.insert(name, status);
-    }
-    found.all_run &= !found.by_name.is_empty();
-    Ok(found)
-}
+/// What a head answers about Serve.
+pub(super) struct ServeDetails(Map<String, Value>);
 
-/// The configuration that a head serves, from its answer. None if no application has one.
-///
-/// An application that is being deleted has none any more. The capacity is not part of it.
-pub(super) fn deployed_config(answer: &HeadAnswer) -> Option<Map<String, Value>> {
-    let HeadAnswer::Response { body, .. } = answer else { return None };
-    let details: Map<String, Value> = serde_json::from_str(body).ok()?;
-    let listed = details.get("applications").and_then(Value::as_object);
-    let configs = listed.into_iter().flatten().map(|(_, it)| &it["deployed_app_config"]);
-    let configs: Vec<Value> = configs.filter(|it| it.is_object()).cloned().collect();
-    if configs.is_empty() {
-        return None;
+impl ServeDetails {
+    /// Reads an answer. Only one with code 2xx counts.
+    pub(super) fn parse(answer: &HeadAnswer) -> Result<Self, String> {
+        let body = match answer {
+            HeadAnswer::Response { code: 200..=299, body } => body,
+            HeadAnswer::Response { code, .. } => return Err(format!("code {code}")),
+            HeadAnswer::Unreachable(why) => return Err(why.clone()),
+        };
+        serde_json::from_str(body).map(Self).map_err(|error| error.to_string())
     }
-    let mut config = Map::from_iter([("applications".to_owned(), configs.into())]);
-    for name in SERVER_OPTIONS {
-        if let Some(value) = details.get(*name).filter(|value| !value.is_null()) {
-            config.insert((*name).to_owned(), value.clone());
-        }
-    }
-    Some(config)
-}
 
-/// The capacity in percent that a head reports. `None` if it serves nothing, or is of a version of Ray that does not report it.
-pub(super) fn reported_capacity(answer: &HeadAnswer) -> Option<f64> {
-    let HeadAnswer::Response { body, .. } = answer else { return None };
-    let details: Map<String, Value> = serde_json::from_str(body).ok()?;
-    details.get("applications")?.as_object().filter(|listed| !listed.is_empty())?;
-    match details.get("target_capacity")? {
-        // No capacity was ever set, so nothing is scaled down.
-        Value::Null => Some(100.0),
-        capacity => capacity.as_f64(),
+    fn listed(&self) -> impl Iterator<Item = (&String, &Value)> {
+        self.0.get("applications").and_then(Value::as_object).into_iter().flatten()
+    }
+
+    /// The applications, with cut texts.
+    pub(super) fn applications(&self) -> Applications {
+        let mut found = Applications { by_name: BTreeMap::new(), all_run: true };
+        let mut room = MOST_ENTRIES;
+        for (name, application) in self.listed() {
+            found.all_run &= application["status"] == RUNNING;
+            if room == 0 {
+                continue;
+            }
+            let name = if name.is_empty() { DEFAULT_NAME.to_owned() } else { cut(name) };
+            let status = application_status(application, room - 1);
+            room -= 1 + status.serve_deployment_statuses.len();
+            found.by_name.insert(name, status);
+        }
+        found.all_run &= !found.by_name.is_empty();
+        found
+    }
+
+    /// The configuration that the head serves. None if no application has one.
+    ///
+    /// An application that is being deleted has none any more. The capacity is not part of it.
+    pub(super) fn deployed_config(&self) -> Option<Map<String, Value>> {
+        let configs = self.listed().map(|(_, it)| &it["deployed_app_config"]);
+        let configs: Vec<Value> = configs.filter(|it| it.is_object()).cloned().collect();
+        if configs.is_empty() {
+            return None;
+        }
+        let mut config = Map::from_iter([("applications".to_owned(), configs.into())]);
+        for name in SERVER_OPTIONS {
+            if let Some(value) = self.0.get(*name).filter(|value| !value.is_null()) {
+                config.insert((*name).to_owned(), value.clone());
+            }
+        }
+        Some(config)
+    }
+
+    /// The capacity in percent that the head reports. `None` if it serves nothing, or is of a version of Ray that does not report it.
+    pub(super) fn reported_capacity(&self) -> Option<f64> {
+        self.listed().next()?;
+        match self.0.get("target_capacity")? {
+            // No capacity was ever set, so nothing is scaled down.
+            Value::Null => Some(100.0),
+            capacity => capacity.as_f64(),
+        }
     }
 }
 
@@ -118,8 +124,9 @@ mod tests {
 
     use super::*;
 
-    fn answer(body: &Value) -> HeadAnswer {
-        HeadAnswer::Response { code: 200, body: body.to_string() }
+    fn details(body: &Value) -> ServeDetails {
+        let answer = HeadAnswer::Response { code: 200, body: body.to_string() };
+        ServeDetails::parse(&answer).expect("an answer")
     }
 
     #[test]
@@ -128,7 +135,7 @@ mod tests {
             let application =
                 |(at, state): (usize, &&str)| (format!("a{at}"), json!({"status": state}));
             let listed: Map<String, Value> = states.iter().enumerate().map(application).collect();
-            applications_of(&answer(&json!({"applications": listed}))).expect("an answer").all_run
+            details(&json!({"applications": listed})).applications().all_run
         };
         assert!(run(&["RUNNING", "RUNNING"]));
         assert!(!run(&["RUNNING", "DEPLOYING"]));
@@ -139,15 +146,16 @@ mod tests {
     fn an_answer_that_is_not_of_a_dashboard_is_an_error() {
         for body in ["<html>", "[]", "3", ""] {
             let answer = HeadAnswer::Response { code: 200, body: body.to_owned() };
-            assert!(applications_of(&answer).is_err(), "{body}");
+            assert!(ServeDetails::parse(&answer).is_err(), "{body}");
         }
-        let failed = HeadAnswer::Response { code: 500, body: "{}".to_owned() };
-        assert!(applications_of(&failed).is_err());
+        let body = json!({"applications": {"one": {"status": "RUNNING"}}, "target_capacity": 50});
+        let failed = HeadAnswer::Response { code: 500, body: body.to_string() };
+        assert!(ServeDetails::parse(&failed).is_err(), "an error page reports no capacity");
     }
 
     #[test]
     fn a_head_reports_the_capacity_of_what_it_serves() {
-        let reported = |body: Value| reported_capacity(&answer(&body));
+        let reported = |body: Value| details(&body).reported_capacity();
         let applications = json!({"one": {"status": "RUNNING"}});
         let of = |capacity: Value| {
             reported(json!({"applications": applications, "target_capacity": capacity}))
@@ -170,7 +178,7 @@ mod tests {
             listed.insert(format!("app-{at}"), application);
         }
         listed.insert("zz-last".to_owned(), json!({"status": "UNHEALTHY"}));
-        let found = applications_of(&answer(&json!({"applications": listed}))).expect("an answer");
+        let found = details(&json!({"applications": listed})).applications();
         let kept = found.by_name.values().map(|it| 1 + it.serve_deployment_statuses.len());
         assert!(kept.sum::<usize>() <= MOST_ENTRIES);
         assert!(found.by_name.values().all(|it| it.message.len() <= 1024));

@@ -5,7 +5,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    applications::{Applications, applications_of, deployed_config, reported_capacity},
+    applications::{Applications, ServeDetails},
     conditions::UPGRADE_IN_PROGRESS,
     context::{ServiceContext, Unfinished},
     incremental::{CapacityMove, due_capacity, next_capacity},
@@ -73,7 +73,8 @@ fn exchange(
     let answer =
         pass.ask(dashboard.request(HeadMethod::Get, query, None)).ok_or(Unfinished::Waiting)?;
     // Without the present state nothing is decided: a head that restarts is asked again.
-    let applications = applications_of(answer).map_err(|_| Unfinished::Waiting)?;
+    let details = ServeDetails::parse(answer).map_err(|_| Unfinished::Waiting)?;
+    let applications = details.applications();
     let upgrades = is_upgraded(context, state);
     // During an incremental upgrade the new configuration is that of the new cluster.
     let keeps_config = upgrades && name(cluster) == state.active.cluster;
@@ -84,10 +85,13 @@ fn exchange(
     if is_sent {
         send(context, pass, memory, state, &dashboard)?;
     }
+    if !upgrades {
+        return Ok(applications);
+    }
     // The configuration was just sent with the capacity of the status.
-    let reported = if is_sent { None } else { reported_capacity(answer) };
-    if upgrades && let Some(step) = due_capacity(context, state, name(cluster), reported) {
-        let config = present_config(context, memory.sent(name(cluster)), answer);
+    let reported = if is_sent { None } else { details.reported_capacity() };
+    if let Some(step) = due_capacity(context, state, name(cluster), reported) {
+        let config = present_config(context, memory.sent(name(cluster)), &details);
         move_capacity(context, pass, &dashboard, config, &step)?;
         state.set_capacity(&step);
     }
@@ -150,9 +154,13 @@ type ParsedConfig = Result<Map<String, Value>, String>;
 ///
 /// After a restart the one that was sent is not known, and in an incremental upgrade that of the spec is for the new cluster only. So the
 /// one counts that the head reports. A head that reports none gets that of the spec, as by the official operator.
-fn present_config(context: &ServiceContext<'_>, sent: &str, answer: &HeadAnswer) -> ParsedConfig {
+fn present_config(
+    context: &ServiceContext<'_>,
+    sent: &str,
+    details: &ServeDetails,
+) -> ParsedConfig {
     match sent {
-        "" => deployed_config(answer).map_or_else(|| parse(&context.spec.serve_config_v2), Ok),
+        "" => details.deployed_config().map_or_else(|| parse(&context.spec.serve_config_v2), Ok),
         sent => parse(sent),
     }
 }
