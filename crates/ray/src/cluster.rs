@@ -50,10 +50,9 @@ mod validate_storage;
 mod worker_pod;
 mod workload_slice;
 
-pub(crate) use cluster_children::ClusterChildren;
 pub(crate) use conditions::rfc3339;
 pub use context::PassInputs;
-pub(crate) use context::{ClusterContext, label_value};
+pub(crate) use context::{ClusterContext, label_value, of_cluster};
 pub use decide::decide;
 pub use named_objects::{named_objects, reads};
 pub(crate) use pod_health::is_running_and_ready;

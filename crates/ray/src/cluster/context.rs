@@ -1,6 +1,6 @@
 //! What all parts of a decision about a RayCluster read.
 
-use crds::meta::is_controlled_by;
+use crds::{decode::from_value, meta::is_controlled_by};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use sha1::{Digest, Sha1};
@@ -186,6 +186,27 @@ impl<'a> ClusterContext<'a> {
     pub(crate) fn group_pods(&self, group: &str) -> impl Iterator<Item = &'a Value> {
         self.workers().filter(move |pod| label(pod, names::GROUP_LABEL) == group)
     }
+}
+
+/// Calls a function that is written for a RayCluster, without the objects around it. Such a function must not depend on time or chance.
+///
+/// # Errors
+/// The spec of the cluster does not decode.
+pub(crate) fn of_cluster<T>(
+    cluster: &Value,
+    settings: &OperatorSettings,
+    make: impl FnOnce(&ClusterContext<'_>) -> T,
+) -> Result<T, String> {
+    let spec: RayClusterSpec = from_value(&cluster["spec"]).map_err(|error| error.to_string())?;
+    let inputs = PassInputs { now: Timestamp::UNIX_EPOCH, seed: [0; 32] };
+    let children = ClusterChildren::default();
+    Ok(make(&ClusterContext {
+        cluster,
+        spec: &spec,
+        children: &children,
+        settings,
+        inputs: &inputs,
+    }))
 }
 
 /// The name of an object: the last 50 characters, with a letter at the front.

@@ -2,15 +2,13 @@
 //!
 //! Source: docs/reference/ray.md §8 "Children of RayJob".
 
-use crds::decode::from_value;
 use serde_json::{Value, json};
 
 use super::submission::{Submitter, metadata_problem, submitter_container};
 use crate::{
-    PassInputs,
     cluster::{
-        ClusterChildren, ClusterContext, add_token, add_token_volume, dashboard_address,
-        head_service_of, label_value, token_secret,
+        ClusterContext, add_token, add_token_volume, dashboard_address, head_service_of,
+        label_value, of_cluster, token_secret,
     },
     json::{field, items, list, name, object, text, texts},
     names,
@@ -71,14 +69,14 @@ impl JobAttempt<'_> {
 
     fn add_sidecar(&self, spec: &mut Value) {
         let cluster = json!({"metadata": {"name": self.cluster_name}, "spec": spec.clone()});
-        let Ok(cluster_spec) = cluster_spec(&cluster) else { return };
-        let container = with_context(self.settings, (&cluster, &cluster_spec), |context| {
+        let container = of_cluster(&cluster, self.settings, |context| {
             let mut container = default_container(context.spec);
             let submitter = Submitter::beside_head(self, context);
             submitter_container(self, &submitter, &mut container);
             add_token(context, &mut container);
             container
         });
+        let Ok(container) = container else { return };
         let pod = field(field(field(spec, "headGroupSpec"), "template"), "spec");
         list(pod, "containers").push(container);
         // A head whose containers start again would not know the job.
@@ -93,10 +91,7 @@ impl JobAttempt<'_> {
         if let Some(problem) = metadata_problem(self.spec) {
             return Err(problem.to_owned());
         }
-        let cluster_spec = cluster_spec(cluster)?;
-        let template = with_context(self.settings, (cluster, &cluster_spec), |context| {
-            self.template(context)
-        })?;
+        let template = of_cluster(cluster, self.settings, |context| self.template(context))??;
         let retries = self.spec.submitter_config.as_ref().and_then(|it| it.backoff_limit);
         Ok(json!({
             "apiVersion": "batch/v1",
@@ -153,8 +148,7 @@ impl JobAttempt<'_> {
     /// # Errors
     /// The spec of the cluster does not decode.
     pub fn head_service(&self, cluster: &Value) -> Result<Value, String> {
-        let cluster_spec = cluster_spec(cluster)?;
-        let mut service = with_context(self.settings, (cluster, &cluster_spec), head_service_of);
+        let mut service = of_cluster(cluster, self.settings, head_service_of)?;
         let metadata = object(field(&mut service, "metadata"));
         let mut labels = self.origin_labels();
         labels[names::NODE_TYPE_LABEL] = json!("head");
@@ -193,29 +187,12 @@ impl JobAttempt<'_> {
 /// # Errors
 /// The spec of the cluster does not decode, or the Service of its head does not lead to the dashboard.
 pub(super) fn dashboard_of(cluster: &Value, settings: &OperatorSettings) -> Result<String, String> {
-    let cluster_spec = cluster_spec(cluster)?;
-    Ok(with_context(settings, (cluster, &cluster_spec), dashboard_address)?)
+    Ok(of_cluster(cluster, settings, dashboard_address)??)
 }
 
 /// The Secret with the token that the head of a cluster asks for.
 pub(super) fn token_secret_of(cluster: &Value, settings: &OperatorSettings) -> Option<String> {
-    let cluster_spec = cluster_spec(cluster).ok()?;
-    with_context(settings, (cluster, &cluster_spec), token_secret)
-}
-
-fn with_context<T>(
-    settings: &OperatorSettings,
-    (cluster, spec): (&Value, &RayClusterSpec),
-    make: impl FnOnce(&ClusterContext<'_>) -> T,
-) -> T {
-    // Nothing here depends on time or chance.
-    let inputs = PassInputs { now: jiff::Timestamp::UNIX_EPOCH, seed: [0; 32] };
-    let children = &ClusterChildren::default();
-    make(&ClusterContext { cluster, spec, children, settings, inputs: &inputs })
-}
-
-fn cluster_spec(cluster: &Value) -> Result<RayClusterSpec, String> {
-    from_value(&cluster["spec"]).map_err(|error| error.to_string())
+    of_cluster(cluster, settings, token_secret).ok().flatten()
 }
 
 /// The pod of a submitter without a template. It has the image of the head, and what the head needs to pull it.

@@ -1,16 +1,16 @@
 //! What all steps for a RayService read.
 
-use crds::{decode::from_value, meta::is_controlled_by};
+use crds::meta::is_controlled_by;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::{
     PassInputs,
-    cluster::{ClusterChildren, ClusterContext},
+    cluster::{ClusterContext, of_cluster},
     json::{is_terminating, label, name, text},
     names,
     settings::OperatorSettings,
-    v1::{RayClusterSpec, RayServiceSpec},
+    v1::RayServiceSpec,
 };
 
 /// Why a pass does not come to its end.
@@ -110,15 +110,7 @@ impl<'a> ServiceContext<'a> {
         cluster: &Value,
         make: impl FnOnce(&ClusterContext<'_>) -> T,
     ) -> Option<T> {
-        let spec: RayClusterSpec = from_value(&cluster["spec"]).ok()?;
-        let (settings, inputs) = (self.settings, self.inputs);
-        Some(make(&ClusterContext {
-            cluster,
-            spec: &spec,
-            children: &ClusterChildren::default(),
-            settings,
-            inputs,
-        }))
+        of_cluster(cluster, self.settings, make).ok()
     }
 
     pub(super) fn owner_reference(&self) -> Value {
