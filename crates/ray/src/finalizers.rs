@@ -1,18 +1,13 @@
 //! The finalizers of RayClusters, RayJobs and RayServices.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
 use crate::{
     json::{items, name, text},
     names,
-    pass::{OrderOutcome, Pass},
+    pass::{OrderOutcome, Pass, SOON},
     step::{ObjectTarget, RayStep},
 };
-
-/// When a refused write is tried again.
-const SOON: Duration = Duration::from_secs(2);
 
 /// A finalizer, and the reason of the event about a refused write of it.
 pub(crate) struct RayFinalizer {
@@ -23,6 +18,10 @@ pub(crate) struct RayFinalizer {
 /// Keeps a RayCluster until its keys are removed from Redis.
 pub(crate) const OF_REDIS: RayFinalizer =
     RayFinalizer { name: names::REDIS_FINALIZER, failure: "FailedToUpdateRayCluster" };
+
+/// Keeps a RayCluster until the bindings of its proxy are gone. It is written with what else secures the cluster.
+pub(crate) const OF_SECURITY: RayFinalizer =
+    RayFinalizer { name: names::OAUTH_FINALIZER, failure: "FailedToSecureRayCluster" };
 
 /// Keeps a RayJob until its head was asked to stop the job.
 pub(crate) const OF_JOB: RayFinalizer =
@@ -37,20 +36,27 @@ impl RayFinalizer {
         items(&object["metadata"]["finalizers"]).iter().any(|it| *it == self.name)
     }
 
+    /// The finalizers of an object, and this one.
+    pub(crate) fn with(&self, object: &Value) -> Vec<Value> {
+        let finalizers = items(&object["metadata"]["finalizers"]).iter().cloned();
+        finalizers.chain([json!(self.name)]).collect()
+    }
+
+    /// The finalizers of an object but this one.
+    pub(crate) fn without(&self, object: &Value) -> Vec<Value> {
+        let finalizers = items(&object["metadata"]["finalizers"]).iter();
+        finalizers.filter(|it| **it != self.name).cloned().collect()
+    }
+
     /// Adds the finalizer. The result is that of [`Self::replace`].
     pub(crate) fn add(&self, object: &Value, pass: &mut Pass<'_>) -> Option<Result<(), String>> {
-        let mut finalizers = items(&object["metadata"]["finalizers"]).to_vec();
-        finalizers.push(json!(self.name));
-        self.replace(object, &finalizers, pass)
+        self.replace(object, &self.with(object), pass)
     }
 
     /// Lets the object go.
     pub(crate) fn remove(&self, object: &Value, pass: &mut Pass<'_>) {
-        let finalizers = items(&object["metadata"]["finalizers"]);
-        let others: Vec<Value> =
-            finalizers.iter().filter(|it| **it != self.name).cloned().collect();
         // Nothing is left to do for the object but to try again.
-        let _ = self.replace(object, &others, pass);
+        let _ = self.replace(object, &self.without(object), pass);
     }
 
     /// Writes the list. It is replaced as a whole, so the write carries the version of the list that was read.

@@ -13,6 +13,9 @@ use crate::{
     step::{ObjectTarget, RayAnswer, RayEvent, RayRefusal, RayStep},
 };
 
+/// When an object is looked at again after a change or a refused write.
+pub(crate) const SOON: Duration = Duration::from_secs(2);
+
 /// The collected steps of a pass.
 pub(crate) struct Pass<'a> {
     answers: slice::Iter<'a, RayAnswer>,

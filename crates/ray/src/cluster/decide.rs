@@ -24,7 +24,7 @@ use super::{
 };
 use crate::{
     json::{is_run_elsewhere, is_terminating, name, text},
-    pass::Pass,
+    pass::{Pass, SOON},
     security::{PreparedCluster, prepare, reconcile_security},
     settings::OperatorSettings,
     step::{RayAnswer, RayStep},
@@ -33,9 +33,6 @@ use crate::{
 
 /// When a cluster is looked at again without a change.
 const RESYNC: Duration = Duration::from_secs(300);
-
-/// When a cluster is looked at again after a change or an error.
-const SOON: Duration = Duration::from_secs(2);
 
 /// What a RayCluster needs next.
 ///

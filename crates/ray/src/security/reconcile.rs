@@ -2,9 +2,9 @@
 //!
 //! An object is written where it is missing or differs, so that a cluster at rest costs no write.
 
-use std::{borrow::Cow, time::Duration};
+use std::borrow::Cow;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{
     authority::authority,
@@ -17,14 +17,12 @@ use super::{
     secured_cluster::SecuredCluster,
 };
 use crate::{
-    json::{covers, is_terminating, items, label, list, merge_patch, name, named, text},
+    finalizers::OF_SECURITY,
+    json::{covers, is_terminating, items, label, merge_patch, name, named, text},
     names,
-    pass::{OrderOutcome, Pass},
+    pass::{OrderOutcome, Pass, SOON},
     step::{ObjectTarget, RayStep},
 };
-
-/// When a refused write is tried again.
-const SOON: Duration = Duration::from_secs(2);
 
 /// A cluster, and whether it has all that admission would have added.
 pub(crate) struct PreparedCluster<'a> {
@@ -53,14 +51,14 @@ pub(crate) fn prepare<'a>(
     let mut wanted = cluster.clone();
     if cluster["metadata"]["deletionTimestamp"].is_null() {
         mutate(&mut wanted, Some(cluster), &settings.config);
-        if settings.has_proxy() && !has_finalizer(cluster) {
-            list(&mut wanted["metadata"], "finalizers").push(json!(names::OAUTH_FINALIZER));
+        if settings.has_proxy() && !OF_SECURITY.is_on(cluster) {
+            wanted["metadata"]["finalizers"] = OF_SECURITY.with(cluster).into();
         }
-    } else if has_finalizer(cluster) {
+    } else if OF_SECURITY.is_on(cluster) {
         if let Err(why) = remove_bindings(cluster, children, pass) {
             return Some(PreparedCluster::refused(cluster, why));
         }
-        list(&mut wanted["metadata"], "finalizers").retain(|it| *it != names::OAUTH_FINALIZER);
+        wanted["metadata"]["finalizers"] = OF_SECURITY.without(cluster).into();
     }
     let Some(mut patch) = merge_patch(cluster, &wanted) else {
         return Some(PreparedCluster::unchanged(cluster));
@@ -83,10 +81,6 @@ pub(crate) fn prepare<'a>(
             Some(PreparedCluster::refused(cluster, message))
         }
     }
-}
-
-fn has_finalizer(cluster: &Value) -> bool {
-    items(&cluster["metadata"]["finalizers"]).iter().any(|it| *it == names::OAUTH_FINALIZER)
 }
 
 /// Removes the ClusterRoleBindings of a cluster: they cannot have an owner in a namespace. The error is about one that stays.
