@@ -13,7 +13,8 @@ pub enum WrapperStep {
     Create(Value),
     /// Applies a JSON merge patch to the AppWrapper. The answer is the object as stored.
     Patch(Value),
-    /// Deletes an object in the background. An object that is not there counts as deleted.
+    /// Deletes an object: at once if it is forced, a Deployment after its pods, any other object before what it owns. An object that is not
+    /// there counts as deleted.
     Delete {
         /// The `apiVersion`.
         api_version: String,
@@ -26,7 +27,7 @@ pub enum WrapperStep {
         /// Whether its pods get no time to end.
         force: bool,
     },
-    /// Replaces the status of the AppWrapper. The write carries the resourceVersion of the decision.
+    /// Replaces the status of the AppWrapper. The write carries the version of the AppWrapper that the pass last saw.
     ReplaceStatus(Value),
     /// Publishes a normal event about the AppWrapper.
     Event {

@@ -28,7 +28,7 @@ pub struct HeadRequest {
     pub url: String,
     /// The body, as JSON.
     pub body: Option<Value>,
-    /// The Secret whose key `auth_token` has the token to send.
+    /// The Secret with the token to send, in its key `auth_token`.
     pub token_secret: Option<String>,
 }
 

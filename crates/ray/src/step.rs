@@ -30,7 +30,7 @@ pub enum RayStep {
     Delete(ObjectTarget),
     /// Asks the Ray head of a cluster. The answer is what came of it.
     Ask(HeadRequest),
-    /// Replaces the status of the parent. The write carries the resourceVersion of the decision.
+    /// Replaces the status of the parent. The write carries the version of the parent that the pass last saw.
     ReplaceStatus(Value),
     /// Publishes an event about the parent.
     Event(RayEvent),
@@ -40,7 +40,7 @@ pub enum RayStep {
     RequeueAfter(Duration),
 }
 
-/// The object that a write is about; that of an AppWrapper may be of any kind.
+/// An object by its kind and name: one that a pass reads, changes or deletes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectTarget {
     /// The `apiVersion`.

@@ -1,7 +1,7 @@
 //! Operators of Ray and AppWrapper, for clusters without the official ones.
 //!
 //! The decisions are pure (`ray`, `appwrapper`); here is the loop around them. It watches the operated kinds and what they make, runs
-//! a pass for each object that changed or whose time has come, and executes the orders of a pass one after the other. A pass is a task of
+//! a pass for each object that changed or is due, and executes the orders of a pass one after the other. A pass is a task of
 //! its own, so a head that hangs, or a write that waits, delays one object only.
 //!
 //! | module | concept |

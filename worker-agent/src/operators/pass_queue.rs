@@ -146,7 +146,7 @@ impl PassQueue {
         entry.changed.get_or_insert(now);
     }
 
-    /// The objects whose pass may begin, so many at most.
+    /// The objects of the passes that may begin, so many at most.
     pub(super) fn take_due(&mut self, now: Instant, most: usize) -> Vec<ParentId> {
         // Each change of a watched object comes here, and most of them while all passes run.
         if !self.running.has_room(PassPace::Quick, most) {

@@ -1,13 +1,13 @@
 //! Whether this agent operates a cluster, decided from facts.
 //!
-//! Two operators on one object are worse than none: each would replace what the other makes. So `auto` operates only kinds whose
-//! definition says so, and only while the official operator of a kind does not renew its lease.
+//! Two operators on one object are worse than none: each would replace what the other makes. So `auto` operates only kinds with a
+//! definition that says so, and only while the official operator of a kind does not renew its lease.
 
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 
-/// The label of a CustomResourceDefinition whose objects agents operate.
+/// The label of the CustomResourceDefinition of objects that agents operate.
 pub(super) const OPERATED_BY: &str = "sluice.dev/operated-by";
 /// Its value.
 pub(super) const AGENT: &str = "sluice-agent";
@@ -44,7 +44,7 @@ pub(crate) enum OperatorMode {
 /// What is known of a cluster.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ClusterFacts {
-    /// Kinds whose definition bears our label.
+    /// Kinds with our label on their definition.
     pub(super) labelled: Vec<&'static str>,
     /// The leases of official operators.
     pub(super) foreign_leases: Vec<ForeignLease>,

@@ -52,8 +52,8 @@ const AFTER_USERNAME: &str = "    use_ssl=";
 /// A Redis with access lists knows a password only together with its user.
 const USERNAME: &str = "    username=os.environ.get('REDIS_USERNAME', url.username),\n";
 
-/// Adds the finalizer to a cluster that stores its state in Redis. A failure is an answer about pods: those of a cluster without the
-/// finalizer would leave their keys behind. None while the write is on its way, and when the cluster that was read is not the present one.
+/// Adds the finalizer to a cluster that stores its state in Redis. The error is about pods: those of a cluster without the finalizer
+/// would leave their keys behind. None while the write is on its way, and when the cluster that was read is not the present one.
 pub(crate) fn add_finalizer(
     context: &ClusterContext<'_>,
     pass: &mut Pass<'_>,

@@ -79,11 +79,11 @@ impl JobAttempt<'_> {
         let Ok(container) = container else { return };
         let pod = field(field(field(spec, "headGroupSpec"), "template"), "spec");
         list(pod, "containers").push(container);
-        // A head whose containers start again would not know the job.
+        // A head with containers that start again would not know the job.
         object(pod).insert("restartPolicy".to_owned(), json!("Never"));
     }
 
-    /// The Job whose pod submits to the cluster.
+    /// The Job with the pod that submits to the cluster.
     ///
     /// # Errors
     /// The spec of the cluster does not decode, its Ray cannot take the metadata of the job, or its dashboard cannot be reached.

@@ -199,7 +199,7 @@ fn give_up_late_job(
     status.fail(reasons::GRACE_EXCEEDED, Some(message));
 }
 
-/// Ends an attempt whose job ended. A job that was stopped counts as complete.
+/// Ends an attempt after the end of its job. A job that was stopped counts as complete.
 fn finish(status: &mut AttemptStatus) {
     if status.job_failed() {
         status.fail(reasons::APP_FAILED, None);

@@ -88,7 +88,7 @@ impl AttemptStatus {
         self.fields.start_time = Some(rfc3339(now));
     }
 
-    /// Forgets an attempt whose objects are gone.
+    /// Forgets an attempt after its objects are gone.
     pub(super) fn forget_attempt(&mut self) {
         let fields = &mut self.fields;
         for text in [

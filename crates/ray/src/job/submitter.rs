@@ -28,7 +28,7 @@ pub(super) enum SubmitterState {
     Finished(Option<Timestamp>),
     /// It failed, with a message.
     Failed(String),
-    /// The head, in whose pod it ran, is gone.
+    /// The head is gone, and the submitter ran in its pod.
     HeadGone,
 }
 

@@ -9,7 +9,7 @@ pub(super) enum WriteFault {
     CrashBefore,
     /// The agent is killed before it has the answer.
     CrashAfter,
-    /// The same, and the lists of its successor do not show the write yet.
+    /// The agent is killed before it has the answer, and the lists of its successor do not show the write yet.
     CrashStale,
     /// The agent is killed, and the API server carries the request out after the lists of the successor.
     CrashLate,

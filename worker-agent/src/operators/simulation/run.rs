@@ -41,7 +41,7 @@ const DOWN: Duration = Duration::from_secs(1);
 const LAG: Duration = Duration::from_secs(4);
 /// Without a change for so long, nothing moves any more: longer than what operators wait for if nothing went wrong.
 const QUIET: Duration = Duration::from_secs(10);
-/// The same while a write may still arrive late.
+/// Without a change for so long, nothing moves any more while a write may still arrive late.
 const QUIET_IF_LATE: Duration = Duration::from_secs(30);
 /// How long that is.
 const LATE: Duration = Duration::from_secs(40);

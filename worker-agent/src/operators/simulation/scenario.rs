@@ -46,7 +46,7 @@ pub(super) enum OperatedObject {
     Service,
     /// One that gets another cluster when its spec changes, which it does once.
     UpgradedService,
-    /// The same, with traffic that moves step by step.
+    /// A RayService with another cluster after such a change, to which traffic moves step by step.
     IncrementalService,
     /// An AppWrapper with a Job and a RayCluster.
     Wrapper,
