@@ -106,6 +106,8 @@ names! {
     DELETED = "Deleted";
     /// Of an event: the status of a copy is not copied whole.
     STATUS_TOO_LARGE = "StatusTooLarge";
+    /// Of an event: the API server refuses the status of a copy.
+    STATUS_REFUSED = "StatusRefused";
     /// Of an event: a removed worker still has objects of a Workload.
     LEFT_BEHIND = "LeftBehind";
     /// Of an event: the worker cluster that was chosen, and the run time that was assumed.

@@ -87,6 +87,7 @@ mod resized_groups;
 mod retention;
 mod role_requests;
 mod slices;
+mod stored_statuses;
 mod stray_copies;
 mod taken_over;
 mod topologies;

@@ -173,13 +173,13 @@ impl Jobs {
         }
     }
 
-    /// Forgets what was reported about a job, what was stored of its start, and what may not be removed.
+    /// Forgets what was reported about a job, what was stored of its start or its status, and what may not be removed.
     pub(super) fn forget_reports(&mut self, key: &JobKey) {
         self.refused_jobs.remove(key);
         self.held_members.remove(key);
         self.refused_creations.remove(key);
         self.prepared_starts.remove(key);
-        self.refused_clears.remove(key);
+        self.statuses.remove(key);
     }
 
     /// The job that asked for a write of its Workload, or the oldest member of the group.

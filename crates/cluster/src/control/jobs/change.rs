@@ -41,6 +41,10 @@ impl JobChange {
         &self.after
     }
 
+    pub(super) fn purpose(&self) -> Purpose {
+        self.purpose
+    }
+
     /// Whether it writes the status.
     pub(super) fn is_of_status(&self) -> bool {
         self.subresource.is_some()

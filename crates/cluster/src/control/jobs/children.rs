@@ -78,7 +78,7 @@ impl Jobs {
             sets: _,
             refused_jobs,
             prepared_starts,
-            refused_clears: _,
+            statuses,
             refused_groups,
             refused_creations,
             held_members,
@@ -88,6 +88,7 @@ impl Jobs {
         unobserved_owners.clock_jumped(by);
         absent_sets.clock_jumped(by);
         prepared_starts.clock_jumped(by);
+        statuses.clock_jumped(by);
         for refusals in [refused_jobs, refused_creations, held_members] {
             refusals.clock_jumped(by);
         }

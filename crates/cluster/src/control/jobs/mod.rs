@@ -19,7 +19,7 @@
 //! | `members`, `absent_sets` | members of groups and sets; held pods of a set that is gone, and the reads that show it |
 //! | `refusals` | why a job or a group gets no Workload, reported once |
 //! | `role_requests` | how members of groups are compared with the quota of their roles |
-//! | `refused_clears` | jobs with a status that may not be removed |
+//! | `written_statuses`, `refused_clears`, `stored_statuses` | statuses that may not be removed, or are not stored as they are written |
 //! | `prepared_starts` | starts of two writes: what was stored of the first one |
 //! | `readiness` | whether the pods of a Workload are ready, and whether a group waits for replacements |
 //! | `steps` | the steps of a job or a group, as writes and Events |
@@ -54,8 +54,10 @@ mod role_requests;
 mod set_evaluation;
 mod slice_siblings;
 mod steps;
+mod stored_statuses;
 mod unobserved_owners;
 mod workload_jobs;
+mod written_statuses;
 
 use std::sync::Arc;
 
@@ -83,6 +85,7 @@ pub(crate) use self::{
     orphans::OrphanedJob,
     role_requests::RoleRequests,
     workload_jobs::WorkloadJobs,
+    written_statuses::WrittenStatuses,
 };
 
 use self::{
@@ -98,7 +101,6 @@ use self::{
     pod_groups::PodGroups,
     prepared_starts::PreparedStarts,
     refusals::Refusals,
-    refused_clears::RefusedClears,
     replica_sets::ReplicaSets,
     set_evaluation::SetEvaluation,
     unobserved_owners::UnobservedOwners,
@@ -126,7 +128,7 @@ pub(crate) struct Jobs {
     sets: ReplicaSets,
     refused_jobs: Refusals<JobKey>,
     prepared_starts: PreparedStarts,
-    pub(crate) refused_clears: RefusedClears,
+    statuses: WrittenStatuses,
     refused_groups: Refusals<Key>,
     /// Workloads that the API server does not accept, by job or oldest member.
     refused_creations: Refusals<JobKey>,
@@ -150,7 +152,7 @@ impl Jobs {
             sets: ReplicaSets::default(),
             refused_jobs: Refusals::default(),
             prepared_starts: PreparedStarts::default(),
-            refused_clears: RefusedClears::default(),
+            statuses: WrittenStatuses::default(),
             refused_groups: Refusals::default(),
             refused_creations: Refusals::default(),
             held_members: Refusals::default(),
@@ -170,6 +172,11 @@ impl Jobs {
     /// Whether jobs of a kind can be observed.
     pub(crate) fn is_available(&self, kind: &Kind) -> bool {
         self.kinds.unavailable(kind).is_none()
+    }
+
+    /// What the API server makes of statuses that are written.
+    pub(crate) fn statuses(&self) -> &WrittenStatuses {
+        &self.statuses
     }
 
     pub(crate) fn gates(&self) -> JobGates {
@@ -467,8 +474,9 @@ impl Jobs {
     }
 
     /// Writes what differs between a job and its next state.
-    pub(crate) fn write(&self, key: &JobKey, change: &JobChange, ctx: &mut Context) {
+    pub(crate) fn write(&mut self, key: &JobKey, change: &JobChange, ctx: &mut Context) {
         if let Some(tracked) = self.jobs.get(key) {
+            self.statuses.submitted(key, change);
             submit(key, tracked, change, ctx);
         }
     }
@@ -496,13 +504,17 @@ impl Jobs {
         let Some(tracked) = self.jobs.get_mut(key) else {
             return;
         };
-        self.refused_clears.answered(key, ticket, &answer);
+        self.statuses.answered((key, &**tracked.object()), ticket, &answer, ctx);
         // A 404 removes the job; the watch may never report it.
         if answer == WriteOutcome::Gone && settled.base.as_ref() == Some(&tracked.stamp()) {
             return self.remove(key, ctx);
         }
         if let WriteOutcome::Done(value) = answer {
-            tracked.observe_decoded(decode_job(kind, &value));
+            let stored = decode_job(kind, &value);
+            if let Some(job) = &stored {
+                self.statuses.stored(key, ticket.purpose, job);
+            }
+            tracked.observe_decoded(stored);
             if ticket.purpose == Purpose::Start {
                 self.start_answered(key, workloads, ctx);
             }

@@ -15,7 +15,7 @@ use crate::control::{
 
 /// The jobs with a status that cannot be cleared.
 #[derive(Debug, Default)]
-pub(crate) struct RefusedClears(BTreeSet<JobKey>);
+pub(super) struct RefusedClears(BTreeSet<JobKey>);
 
 impl RefusedClears {
     /// Takes the answer to a write of a job.
@@ -32,13 +32,13 @@ impl RefusedClears {
     }
 
     /// The job with a status without active pods; `None` if it has that already.
-    pub(crate) fn with_idle_status(&self, key: &JobKey, job: &JobObject) -> Option<JobObject> {
+    pub(super) fn with_idle_status(&self, key: &JobKey, job: &JobObject) -> Option<JobObject> {
         if self.0.contains(key) { job.with_idle_counts() } else { job.with_idle_status() }
     }
 
     /// Whether the status of a job that has not ended shows something of a copy, also without active pods: a condition would show a job
     /// that waits as running. Of a job that its own cluster runs, or that has a status which may not be removed, only the counts matter.
-    pub(crate) fn shows_copy(&self, key: &JobKey, job: &JobObject) -> bool {
+    pub(super) fn shows_copy(&self, key: &JobKey, job: &JobObject) -> bool {
         let is_declared = matches!(job, JobObject::Declared(_)) && job.is_managed_elsewhere();
         let clears = is_declared && job.finished().is_none() && !self.0.contains(key);
         (clears || job.stays_gated_when_dispatched()) && job.with_idle_status().is_some()

@@ -28,7 +28,7 @@ fields:
   active: { anyAbove: [/status/active] }
 ";
 
-fn training_kind() -> Kind {
+pub(super) fn training_kind() -> Kind {
     Kind::parse(TRAINING).expect("a kind")
 }
 
@@ -41,7 +41,7 @@ fn kinds_with_training() -> JobKinds {
 }
 
 /// A Training with the name of the Job.
-fn training(version: &str, suspend: bool, status: &Value) -> Value {
+pub(super) fn training(version: &str, suspend: bool, status: &Value) -> Value {
     json!({
         "apiVersion": "example.com/v1", "kind": "Training",
         "metadata": {
@@ -72,7 +72,7 @@ fn training_list(objects: Vec<Value>) -> Change<JobObject> {
 }
 
 /// The Workload of the Training, dispatched to `east`.
-fn training_workload() -> Value {
+pub(super) fn training_workload() -> Value {
     let mut workload = dispatched::hub_workload();
     workload["metadata"]["name"] = json!("training-train");
     workload["metadata"]["ownerReferences"] = json!([{
@@ -89,7 +89,7 @@ fn training_workload() -> Value {
 }
 
 /// Its clone on the worker.
-fn training_clone() -> Value {
+pub(super) fn training_clone() -> Value {
     let mut clone = training_workload();
     clone["metadata"] = json!({
         "name": "training-train", "namespace": "ns", "uid": "clone-1", "resourceVersion": "51",
@@ -100,7 +100,7 @@ fn training_clone() -> Value {
 }
 
 /// A manager that dispatches, with a Job and a Training of one name.
-fn manager(training: Value, workloads: &[Value]) -> ManagerControl {
+pub(super) fn manager(training: Value, workloads: &[Value]) -> ManagerControl {
     let settings = dispatching_settings_for(CAPACITY, &kinds_with_training());
     let mut control = leading(settings);
     let mut job = json!(job());
@@ -111,7 +111,7 @@ fn manager(training: Value, workloads: &[Value]) -> ManagerControl {
     control
 }
 
-fn connect_with(control: &mut ManagerControl, clones: Vec<Value>, copies: Vec<Value>) {
+pub(super) fn connect_with(control: &mut ManagerControl, clones: Vec<Value>, copies: Vec<Value>) {
     connect(control, clones, vec![]);
     let copies = WorkerInput::Job(training_kind(), training_list(copies));
     control.observe(east(copies), NOW);

@@ -29,7 +29,8 @@ pub(crate) fn sync_status(
     let copy_of = |job: &JobKey| worker.jobs.get(job).map(|tracked| tracked.object());
     let pairs = free_jobs(workload, ctx).into_iter().filter_map(|(key, job)| {
         let copy = copy_of(&key)?;
-        let after = (!job.has_status_of(copy)).then(|| job.with_remote_status(copy))?;
+        let is_shown = workload.jobs.statuses().has_status_of(&key, &job, copy);
+        let after = (!is_shown).then(|| job.with_remote_status(copy))?;
         Some((key, job, after))
     });
     let pairs: Vec<(JobKey, Arc<JobObject>, JobObject)> = pairs.collect();
@@ -52,7 +53,7 @@ pub(crate) fn clear_active_pods(
     ctx: &Context,
 ) -> Option<DispatchEffect> {
     let idle = free_jobs(workload, ctx).into_iter().filter_map(|(key, job)| {
-        let after = Box::new(workload.jobs.refused_clears.with_idle_status(&key, &job)?);
+        let after = Box::new(workload.jobs.statuses().with_idle_status(&key, &job)?);
         Some((key, JobChange::status(after, Purpose::Idle)))
     });
     let changes: Vec<(JobKey, JobChange)> = idle.collect();

@@ -3,7 +3,7 @@
 //! The end of a job is the status of its copy. If the copy was deleted on the worker before that status was copied, as by a TTL,
 //! or was never made, the end is not known and none is invented: the job keeps the status that it has, as under Kueue, and an
 //! Event about it says so. The same holds for a Job that shows how an earlier copy would have ended: the API server takes no
-//! other end.
+//! other end. And it holds for an end that the API server prunes or refuses.
 
 use crds::names::reasons::JOB_END_UNKNOWN;
 use runtime::events::{EventRecord, EventType};
@@ -25,6 +25,10 @@ const NO_COPY: &str = "no copy of the job is left";
 
 /// The copy has ended otherwise than the job will by what it shows.
 const OTHER_END: &str = "its copy has ended otherwise than an earlier one, whose end the job shows";
+
+/// The copy has ended, and the job shows no end although its status was written.
+const LOST_END: &str =
+    "its copy has an end that the API server of the manager cluster does not store";
 
 /// How the clone of a Workload has ended.
 #[derive(Clone, Copy)]
@@ -48,6 +52,9 @@ pub(crate) fn announce_open_jobs(
         let why = match worker.jobs.get(key) {
             None => NO_COPY,
             Some(copy) if job.refuses_end_of(copy.object()) => OTHER_END,
+            Some(copy) if workload.jobs.statuses().loses_end_of(key, job, copy.object()) => {
+                LOST_END
+            }
             Some(_) => continue,
         };
         outbox.publish(open_job_event((key, job), worker.name(), end, why));

@@ -76,6 +76,7 @@ impl<'e> CopyViews<'e> {
             epoch: hub.epoch,
             nominated_epoch: hub.nominated_epoch(),
             hub_jobs: &hub_jobs,
+            statuses: workload.jobs.statuses(),
             expected: expected.as_ref(),
             gates,
             incarnation: workload.incarnation,

@@ -27,7 +27,7 @@ pub(crate) fn local_job(jobs: &[HubJob<'_>], all_jobs: &Jobs) -> LocalJob {
         // A gated pod shows the status of its copy.
         suspended: any(|job| job.spec_suspended() && !job.stays_gated_when_dispatched()),
         active: shown()
-            .any(|(key, job)| job.is_active() || all_jobs.refused_clears.shows_copy(key, job)),
+            .any(|(key, job)| job.is_active() || all_jobs.statuses().shows_copy(key, job)),
         open: shown().any(|(_, job)| shows_no_end(job)),
         ended: jobs.iter().all(|(_, job)| job.finished().is_some() || is_deleting(job.metadata())),
         started: any(JobObject::has_started),

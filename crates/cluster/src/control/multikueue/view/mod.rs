@@ -43,6 +43,7 @@ use self::{
 };
 use crate::control::{
     job_key::JobKey,
+    jobs::WrittenStatuses,
     lease_objects::stamp_of,
     multikueue::{
         copies::{
@@ -93,6 +94,8 @@ pub(crate) struct CopyInputs<'a> {
     /// The epoch of the last nomination: it may have been raised since.
     pub(crate) nominated_epoch: u64,
     pub(crate) hub_jobs: &'a [HubJob<'a>],
+    /// What the hub's API server makes of the statuses of copies.
+    pub(crate) statuses: &'a WrittenStatuses,
     /// What the clone should ask for; `None` without an admission.
     pub(crate) expected: Option<&'a WorkloadSpec>,
     /// The pod sets of the hub's Workload; `None` if it is gone.
@@ -255,8 +258,11 @@ fn job_view(
         finished: job.finished().is_some() || job.is_skipped(),
         succeeded: job.finished().is_some_and(|outcome| outcome.success),
         // The status of a member that is gone is shown nowhere.
-        status_synced: hub_job.map_or(abandoned, |hub| hub.has_status_of(job)),
-        end_refused: hub_job.is_some_and(|hub| hub.refuses_end_of(job)),
+        status_synced: hub_job
+            .map_or(abandoned, |hub| inputs.statuses.has_status_of(job_key, hub, job)),
+        end_refused: hub_job.is_some_and(|hub| {
+            hub.refuses_end_of(job) || inputs.statuses.loses_end_of(job_key, hub, job)
+        }),
         abandoned,
     }
 }

@@ -1,0 +1,81 @@
+//! What the API server makes of the statuses that are written for jobs of worker clusters.
+
+use ::jobs::{GenericJob, JobObject};
+use jiff::SignedDuration;
+use runtime::writer::WriteOutcome;
+
+use super::{change::JobChange, refused_clears::RefusedClears, stored_statuses::StoredStatuses};
+use crate::control::{
+    context::Context,
+    job_key::JobKey,
+    outbox::{Purpose, Ticket},
+};
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct WrittenStatuses {
+    clears: RefusedClears,
+    copied: StoredStatuses,
+}
+
+impl WrittenStatuses {
+    /// A change of a job is written.
+    pub(super) fn submitted(&mut self, job: &JobKey, change: &JobChange) {
+        self.copied.submitted(job, change);
+    }
+
+    /// Takes the answer to a write of a job, except the stored object.
+    pub(super) fn answered(
+        &mut self,
+        job: (&JobKey, &JobObject),
+        ticket: &Ticket,
+        answer: &WriteOutcome,
+        ctx: &mut Context,
+    ) {
+        let (key, job) = job;
+        self.clears.answered(key, ticket, answer);
+        if ticket.purpose == Purpose::SyncStatus {
+            self.copied.answered(key, job, answer, ctx);
+        }
+    }
+
+    /// Takes the object that the write of a job has stored.
+    pub(super) fn stored(&mut self, key: &JobKey, purpose: Purpose, job: &JobObject) {
+        if purpose == Purpose::SyncStatus {
+            self.copied.shown(key, job);
+        }
+    }
+
+    /// Forgets a job that is gone.
+    pub(super) fn remove(&mut self, job: &JobKey) {
+        self.clears.remove(job);
+        self.copied.remove(job);
+    }
+
+    /// The clock jumped.
+    pub(super) fn clock_jumped(&mut self, by: SignedDuration) {
+        let Self { clears: _, copied } = self;
+        copied.clock_jumped(by);
+    }
+
+    /// The job with a status without active pods; `None` if it has that already.
+    pub(crate) fn with_idle_status(&self, key: &JobKey, job: &JobObject) -> Option<JobObject> {
+        self.clears.with_idle_status(key, job)
+    }
+
+    /// Whether the status of a job that has not ended shows something of a copy.
+    pub(crate) fn shows_copy(&self, key: &JobKey, job: &JobObject) -> bool {
+        self.clears.shows_copy(key, job)
+    }
+
+    /// Whether a job shows the status of its copy, or what the API server makes of that status.
+    pub(crate) fn has_status_of(&self, key: &JobKey, job: &JobObject, copy: &JobObject) -> bool {
+        job.has_status_of(copy) || self.copied.stands_for(key, job, copy)
+    }
+
+    /// Whether a copy is over, and the API server does not store that end for the job.
+    pub(crate) fn loses_end_of(&self, key: &JobKey, job: &JobObject, copy: &JobObject) -> bool {
+        let lacks_end = copy.finished().is_some() && job.finished().is_none();
+        lacks_end && self.copied.stands_for(key, job, copy)
+    }
+}
