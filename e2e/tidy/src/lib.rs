@@ -11,6 +11,7 @@
 //! | [`cycles`] | cycles of files within a crate |
 //! | [`function_lengths`] | length of functions |
 //! | [`tuple_parameters`] | functions take no tuples apart |
+//! | [`machines`] | a machine of `control` has private fields only |
 //! | [`questions`] | a function `is_…` or `has_…` changes nothing |
 //! | [`impl_files`] | in how many files a type has methods |
 //! | [`trait_examples`] | the page of a public trait shows an example |
@@ -37,6 +38,7 @@ pub mod home_made;
 pub mod impl_files;
 pub mod lab_readme;
 pub mod links;
+pub mod machines;
 pub mod manifests;
 pub mod maps;
 pub mod monitoring;

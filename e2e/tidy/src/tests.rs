@@ -82,6 +82,11 @@ fn the_page_of_every_public_trait_shows_an_example() {
 }
 
 #[test]
+fn no_machine_has_an_open_field() {
+    assert_eq!(machines::open_fields(&files()), NONE);
+}
+
+#[test]
 fn no_question_acts() {
     assert_eq!(questions::acting(&files()), NONE);
 }
