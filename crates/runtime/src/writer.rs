@@ -27,7 +27,7 @@ pub enum WriteOutcome {
     Exists,
     /// The object changed since the write was decided.
     Stale,
-    /// The object does not exist, as the API server says by its name. To a create: its kind is not served.
+    /// The object does not exist, as the API server says by its name.
     Gone,
     /// The API server refused the write. Sending it again has the same result.
     Refused {
@@ -40,6 +40,9 @@ pub enum WriteOutcome {
     },
     /// It is unknown whether the write was handled. It may be sent again.
     Unknown(String),
+    /// As `Unknown`, to a create: a 404 that is not about the namespace. The API server does not serve the kind, or not yet, or a program
+    /// between has answered.
+    UnnamedNotFound(String),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -165,7 +168,7 @@ impl Writer {
             WriteOutcome::Refused { code, message, .. } => {
                 tracing::warn!(cluster, purpose, object, code, message, "a write was refused");
             }
-            WriteOutcome::Unknown(error) => {
+            WriteOutcome::Unknown(error) | WriteOutcome::UnnamedNotFound(error) => {
                 tracing::warn!(cluster, purpose, object, error, "a write failed");
             }
             outcome => tracing::debug!(cluster, purpose, object, answer = outcome.label(), "wrote"),
@@ -187,7 +190,7 @@ impl WriteOutcome {
             Self::Stale => "stale",
             Self::Gone => "gone",
             Self::Refused { .. } => "refused",
-            Self::Unknown(_) => "unknown",
+            Self::Unknown(_) | Self::UnnamedNotFound(_) => "unknown",
         }
     }
 }
@@ -214,6 +217,11 @@ fn classify_not_found(status: Status, not_found: &NotFoundRule) -> WriteOutcome 
         // Taken for an absent object, work that runs would be stopped here, or started on another cluster.
         NotFound::Change => WriteOutcome::Unknown(format!(
             "a 404 that does not name the object: {}",
+            status.message
+        )),
+        // Taken for a kind that is not served, its work would go to other clusters.
+        NotFound::Create => WriteOutcome::UnnamedNotFound(format!(
+            "a 404 that does not name the namespace: {}",
             status.message
         )),
         NotFound::Namespace | NotFound::Read => refused(status),
@@ -253,7 +261,7 @@ mod tests {
         let label = |code, reason, kind| classify(status(code, reason, kind), create).label();
         assert_eq!(label(409, "AlreadyExists", "jobs"), "exists");
         assert_eq!(label(409, "Conflict", "jobs"), "stale");
-        assert_eq!(label(404, "NotFound", "jobs"), "gone");
+        assert_eq!(label(404, "NotFound", "jobs"), "unknown");
         assert_eq!(label(404, "NotFound", "namespaces"), "refused");
         assert_eq!(label(403, "Forbidden", "jobs"), "refused");
         assert_eq!(label(422, "Invalid", "jobs"), "refused");
@@ -324,7 +332,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_default_backend_does_not_delete_an_object() {
+    async fn a_default_backend_neither_deletes_an_object_nor_refuses_a_kind() {
         let service = tower::service_fn(|_: http::Request<kube::client::Body>| async {
             let page = kube::client::Body::from(b"default backend - 404".to_vec());
             Ok::<_, Infallible>(http::Response::builder().status(404).body(page).expect("a page"))
@@ -335,7 +343,8 @@ mod tests {
         let [_, _, delete, ..] = requests();
         let message = "a 404 that does not name the object: default backend - 404";
         assert_eq!(writer.send(delete).await, WriteOutcome::Unknown(message.to_owned()));
-        assert_eq!(writer.send(creates()).await, WriteOutcome::Gone, "its kind is not served");
+        let message = "a 404 that does not name the namespace: default backend - 404";
+        assert_eq!(writer.send(creates()).await, WriteOutcome::UnnamedNotFound(message.to_owned()));
     }
 
     const TEN: Duration = Duration::from_secs(10);

@@ -322,7 +322,9 @@ impl OperatorPass {
             WriteOutcome::Gone => refused(404, &format!("{object} not found")),
             WriteOutcome::Refused { code, message, .. } => refused(code, &message),
             // It may have been done: the watch will show it.
-            WriteOutcome::Unknown(_) => return Err(Interruption),
+            WriteOutcome::Unknown(_) | WriteOutcome::UnnamedNotFound(_) => {
+                return Err(Interruption);
+            }
         })
     }
 

@@ -81,7 +81,7 @@ impl<T: Reduced> AnsweredObject<T> {
             WriteOutcome::Stale | WriteOutcome::Exists | WriteOutcome::Refused { .. } => {
                 Self::Unchanged
             }
-            WriteOutcome::Unknown(_) => Self::Unknown,
+            WriteOutcome::Unknown(_) | WriteOutcome::UnnamedNotFound(_) => Self::Unknown,
         }
     }
 }

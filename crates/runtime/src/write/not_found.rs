@@ -11,7 +11,7 @@ use crate::watch::Key;
 /// What is done with a 404 that does not name the object of the request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NotFoundRule {
-    /// A create has no object yet: the resource is not served.
+    /// A create has no object yet, and its outcome is unknown.
     Create,
     /// The outcome of a patch or a deletion is unknown.
     Change(NamedObject),
@@ -31,10 +31,12 @@ pub(crate) struct NamedObject {
 /// What a 404 is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NotFound {
-    /// The object does not exist, or a create met a resource that is not served.
+    /// The object does not exist.
     Object,
     /// The namespace does not exist. For a create this means that the object cannot be created there.
     Namespace,
+    /// Nothing is known of the kind of a create: it is not served, or a program between has answered.
+    Create,
     /// Nothing is known of the object of a change.
     Change,
     /// Nothing is known of the object of a read.
@@ -71,7 +73,7 @@ impl NotFoundRule {
                 NotFound::Object
             }
             _ if is_namespace(status) => NotFound::Namespace,
-            Self::Create => NotFound::Object,
+            Self::Create => NotFound::Create,
             Self::Change(_) => NotFound::Change,
             Self::Read(_) => NotFound::Read,
         }

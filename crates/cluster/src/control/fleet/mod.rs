@@ -422,7 +422,9 @@ impl FleetRegistry {
                 self.connections.not_noted(name, CHANGED.to_owned());
             }
             // An unanswered note may be written; then the next report of this identity finds it.
-            WriteOutcome::Refused { message, .. } | WriteOutcome::Unknown(message) => {
+            WriteOutcome::Refused { message, .. }
+            | WriteOutcome::Unknown(message)
+            | WriteOutcome::UnnamedNotFound(message) => {
                 self.connections.not_noted(name, message.clone());
             }
         }

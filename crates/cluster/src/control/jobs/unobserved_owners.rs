@@ -109,7 +109,10 @@ impl UnobservedOwners {
                 );
                 ShownOwner::Refused
             }
-            WriteOutcome::Exists | WriteOutcome::Stale | WriteOutcome::Unknown(_) => return,
+            WriteOutcome::Exists
+            | WriteOutcome::Stale
+            | WriteOutcome::Unknown(_)
+            | WriteOutcome::UnnamedNotFound(_) => return,
         };
         self.insert(uid, shown, now);
     }

@@ -200,19 +200,17 @@ impl Dispatching {
         }
     }
 
-    /// The answer to a read of a copy on a worker. A 404 that does not name the object may come from a program between, so it settles no
-    /// create; it does if the watch has shown that the worker does not serve the kind.
-    pub(super) fn read_answer(&self, ticket: &Ticket, answer: WriteOutcome) -> WriteOutcome {
-        let is_read = ticket.purpose == Purpose::Settle;
-        let multikueue = self.multikueue.as_ref().filter(|_| is_read);
-        match answer {
-            WriteOutcome::Refused { code: 404, .. }
-                if multikueue.is_some_and(|one| one.is_not_served(ticket)) =>
-            {
-                WriteOutcome::Gone
-            }
-            answer => answer,
-        }
+    /// The answer to a create or a read of a copy on a worker. A 404 that names nothing may come from a program between, so it neither
+    /// refuses the kind nor settles a create; it does both if the watch has shown that the worker does not serve the kind.
+    pub(super) fn confirmed_by_watch(&self, ticket: &Ticket, answer: WriteOutcome) -> WriteOutcome {
+        let is_unnamed = match &answer {
+            WriteOutcome::UnnamedNotFound(_) => true,
+            WriteOutcome::Refused { code: 404, .. } => ticket.purpose == Purpose::Settle,
+            _ => false,
+        };
+        let multikueue = self.multikueue.as_ref().filter(|_| is_unnamed);
+        let is_not_served = multikueue.is_some_and(|one| one.is_not_served(ticket));
+        if is_not_served { WriteOutcome::Gone } else { answer }
     }
 
     /// Takes the answer to a write on a worker.

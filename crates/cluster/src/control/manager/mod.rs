@@ -200,7 +200,7 @@ impl Control for ManagerControl {
 
     fn answered(&mut self, ticket: &Ticket, answer: WriteOutcome, now: Timestamp) {
         self.set_time(now);
-        let answer = self.dispatching.read_answer(ticket, answer);
+        let answer = self.dispatching.confirmed_by_watch(ticket, answer);
         let settled = self.core.ctx.settle(ticket, &answer);
         match (&ticket.target.to, &ticket.target.subject) {
             (Destination::Worker(_), subject) => {

@@ -365,9 +365,10 @@ fn create_answer(answer: &WriteOutcome) -> CreateAnswer {
         WriteOutcome::Done(object) => CreateAnswer::Stored(version(object)),
         WriteOutcome::Gone | WriteOutcome::Refused { .. } => CreateAnswer::Refused,
         // The object may be ours, and the watch late.
-        WriteOutcome::Exists | WriteOutcome::Stale | WriteOutcome::Unknown(_) => {
-            CreateAnswer::Unknown
-        }
+        WriteOutcome::Exists
+        | WriteOutcome::Stale
+        | WriteOutcome::Unknown(_)
+        | WriteOutcome::UnnamedNotFound(_) => CreateAnswer::Unknown,
     }
 }
 
@@ -383,7 +384,8 @@ fn read_answer(answer: &WriteOutcome) -> ReadAnswer {
         WriteOutcome::Exists
         | WriteOutcome::Stale
         | WriteOutcome::Refused { .. }
-        | WriteOutcome::Unknown(_) => ReadAnswer::Unknown,
+        | WriteOutcome::Unknown(_)
+        | WriteOutcome::UnnamedNotFound(_) => ReadAnswer::Unknown,
     }
 }
 
@@ -403,11 +405,13 @@ impl WriteState {
     fn note_answer(&mut self, answer: &WriteOutcome, now: Timestamp) {
         let purpose = self.purpose;
         match answer {
-            WriteOutcome::Unknown(_) if self.unanswered_since(purpose).is_none() => {
+            WriteOutcome::Unknown(_) | WriteOutcome::UnnamedNotFound(_)
+                if self.unanswered_since(purpose).is_none() =>
+            {
                 self.unanswered.push(UnansweredWrite { purpose, since: now });
             }
             // What has changed the object may be the write without an answer.
-            WriteOutcome::Unknown(_) | WriteOutcome::Stale => {}
+            WriteOutcome::Unknown(_) | WriteOutcome::UnnamedNotFound(_) | WriteOutcome::Stale => {}
             _ => self.unanswered.retain(|one| one.purpose != purpose),
         }
     }
@@ -428,7 +432,7 @@ impl WriteState {
                 Some(Progress::Outdated(after(now, MAX_BACKOFF)))
             }
             WriteOutcome::Refused { .. } => Some(Progress::Backoff(after(now, REFUSAL_BACKOFF))),
-            WriteOutcome::Unknown(_) => {
+            WriteOutcome::Unknown(_) | WriteOutcome::UnnamedNotFound(_) => {
                 Some(Progress::Backoff(after(now, self.doubled(INITIAL_BACKOFF))))
             }
         }
@@ -449,7 +453,8 @@ impl WriteState {
             WriteOutcome::Exists
             | WriteOutcome::Stale
             | WriteOutcome::Refused { .. }
-            | WriteOutcome::Unknown(_) => {
+            | WriteOutcome::Unknown(_)
+            | WriteOutcome::UnnamedNotFound(_) => {
                 Some(Progress::Backoff(after(now, self.doubled(COPY_BACKOFF))))
             }
         }

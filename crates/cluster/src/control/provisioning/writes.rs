@@ -166,7 +166,8 @@ impl Provisioning {
             WriteOutcome::Gone
             | WriteOutcome::Exists
             | WriteOutcome::Stale
-            | WriteOutcome::Unknown(_) => Vec::new(),
+            | WriteOutcome::Unknown(_)
+            | WriteOutcome::UnnamedNotFound(_) => Vec::new(),
         };
         ctx.agenda.workloads(concerned);
     }

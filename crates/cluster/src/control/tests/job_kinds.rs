@@ -254,9 +254,30 @@ fn hazard_7_a_worker_that_does_not_serve_a_kind_is_used_for_others_and_not_asked
     assert_eq!(orders(&step), ["east job-create"]);
     let create = step.orders.iter().find(|order| order.ticket.purpose == Purpose::JobCreate);
     let ticket = create.expect("a create").ticket.clone();
-    control.answered(&ticket, WriteOutcome::Gone, NOW);
+    control.answered(&ticket, page(), NOW);
     let step = control.decide(NOW);
     assert_eq!(orders(&step), ["hub retry"], "the worker refused the job");
+}
+
+/// What the default backend of an ingress answers to a create, and an API server that does not serve the kind.
+fn page() -> WriteOutcome {
+    WriteOutcome::UnnamedNotFound("default backend - 404".to_owned())
+}
+
+#[test]
+fn a_404_to_a_create_of_a_kind_that_is_served_refuses_nothing() {
+    let mut control = manager(training("30", false, &json!({})), &[training_workload()]);
+    connect_with(&mut control, vec![training_clone()], vec![]);
+    let step = control.decide(NOW);
+    assert_eq!(orders(&step), ["east job-create"]);
+    control.answered(&step.orders[0].ticket, page(), NOW);
+    let later = NOW + Duration::from_secs(2);
+    let step = control.decide(later);
+    assert_eq!(orders(&step), ["east settle"], "the copy may have been created");
+    let nothing = json!({"metadata": {"resourceVersion": "90"}, "items": []});
+    done(&mut control, &step, "settle", nothing, later);
+    let step = control.decide(later + Duration::from_secs(2));
+    assert_eq!(orders(&step), ["east job-create"]);
 }
 
 #[test]

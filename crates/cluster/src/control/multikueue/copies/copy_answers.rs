@@ -385,6 +385,7 @@ fn create_refusal(
     }
     let name = subject_name(&ticket.target.subject);
     match answer {
+        // The watch of the kind has shown that as well.
         WriteOutcome::Gone => {
             Some((format!("the worker does not serve {name}"), RefusedScope::Kind))
         }
@@ -404,7 +405,8 @@ fn create_refusal(
         WriteOutcome::Done(_)
         | WriteOutcome::Exists
         | WriteOutcome::Stale
-        | WriteOutcome::Unknown(_) => None,
+        | WriteOutcome::Unknown(_)
+        | WriteOutcome::UnnamedNotFound(_) => None,
     }
 }
 
