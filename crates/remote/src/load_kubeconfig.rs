@@ -4,7 +4,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
-use kube::{Api, Client, core::DeserializeGuard as Guarded};
+use kube::{
+    Api, Client,
+    core::{ApiResource, DeserializeGuard as Guarded},
+};
+use runtime::named_read::find;
 
 use crate::{
     client,
@@ -78,7 +82,8 @@ impl KubeconfigSources<'_> {
     async fn of_secret(&self, name: &str) -> Result<Vec<u8>, NotLoaded> {
         // Guarded: the client prints bodies that do not decode, and this one is a Secret.
         let secrets: Api<Guarded<Secret>> = Api::namespaced(self.home.clone(), self.namespace);
-        let answer = tokio::time::timeout(self.deadline, secrets.get_opt(name)).await;
+        let resource = ApiResource::erase::<Secret>(&());
+        let answer = tokio::time::timeout(self.deadline, find(&secrets, &resource, name)).await;
         let later = |cause: &str| later(&format!("secret \"{name}\""), cause);
         let secret = answer
             .map_err(|_| later(&unanswered(self.deadline)))?
@@ -127,7 +132,8 @@ async fn of_profile(
     let place = KubeconfigLocation::Profile(name.into()).to_string();
     let api: Api<ClusterProfileObject> =
         Api::namespaced(context.settings.home.clone(), &context.settings.namespace);
-    let profile = tokio::time::timeout(deadline, api.get_opt(name))
+    let resource = ApiResource::erase::<ClusterProfileObject>(&());
+    let profile = tokio::time::timeout(deadline, find(&api, &resource, name))
         .await
         .map_err(|_| later(&place, &unanswered(deadline)))?
         .map_err(|error| later(&place, &client::describe(&error)))?;

@@ -285,6 +285,9 @@ fn home(secret: watch::Receiver<String>) -> Client {
         let secret = secret.clone();
         async move {
             let path = request.uri().path().to_owned();
+            if secret.borrow().is_empty() && request.method() == http::Method::GET {
+                return Ok(supervision::unnamed_404());
+            }
             let body = if request.method() == http::Method::PATCH {
                 assert!(path.starts_with("/apis/kueue.x-k8s.io/v1beta2/multikueueclusters/"));
                 patched(request).await
@@ -361,6 +364,20 @@ async fn credentials_are_replaced_without_a_loss_even_if_the_worker_has_no_crds(
     task.commands.send_replace(WorkerCommand::End);
     assert!(!task.status().await.active);
     timeout(TIMEOUT, task.run).await.expect("in time").expect("the task");
+}
+
+#[tokio::test]
+async fn a_404_that_does_not_name_the_secret_ends_no_connection() {
+    let server = TestServer::new(["one", "two"]).await;
+    let mut task = TestTask::begin(server.kubeconfig("one"));
+    assert_eq!(task.status().await, active());
+    task.secret.send_replace(String::new());
+    let kubeconfig = server.kubeconfig("two");
+    task.commands.send_replace(WorkerCommand::Connect(target(&kubeconfig)));
+    server.wait_for_probes().await;
+    task.secret.send_replace(kubeconfig);
+    server.wait_for_use("two").await;
+    assert!(task.inputs.try_recv().is_err(), "no status was reported");
 }
 
 #[tokio::test]

@@ -187,7 +187,10 @@ mod tests {
             let this = self.clone();
             let service = service_fn(move |request: Request<Body>| {
                 let object = this.0.lock().get(request.uri().path()).cloned();
-                let absent = json!({"kind": "Status", "code": 404, "reason": "NotFound"});
+                let name = request.uri().path().rsplit('/').next();
+                let absent = json!({
+                    "kind": "Status", "code": 404, "reason": "NotFound", "details": {"name": name},
+                });
                 let text = object.as_ref().unwrap_or(&absent).to_string();
                 let mut response = Response::new(Body::from(text.into_bytes()));
                 if object.is_none() {

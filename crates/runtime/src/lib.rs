@@ -10,6 +10,7 @@
 //! | [`watch`] | watches: [`watch::Change`]s by [`watch::Key`], and the [`watch::Stores`] that they fill |
 //! | [`api_object`] | objects as an API server sends them |
 //! | [`write`](mod@write), [`writer`] | a write request as a value, and sending it |
+//! | [`named_read`] | reads of one object, which may be absent |
 //! | [`failpoint`] | where a test ends the process around a write |
 //! | [`request_metrics`], [`credential_expiry`] | request counters of clients, expiry of their credentials |
 //! | [`events`] | Events of `events.k8s.io/v1` |
@@ -40,6 +41,7 @@ pub mod jitter;
 pub mod json_object;
 pub mod lease;
 pub mod metrics;
+pub mod named_read;
 pub mod profiles;
 pub mod request_metrics;
 pub mod server;

@@ -4,8 +4,8 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, api::DynamicObject};
 use ray::step::ObjectTarget;
 use runtime::{
+    named_read::find,
     watch::{ApiResource, Key},
-    write::is_absence,
 };
 use serde_json::Value;
 use tokio::time;
@@ -41,18 +41,13 @@ impl OperatorPass {
         let namespace = self.id.key.namespace.as_deref().unwrap_or_default();
         let api: Api<DynamicObject> =
             Api::namespaced_with(self.io.client.clone(), namespace, &resource);
-        match time::timeout(WRITE_DEADLINE, api.get(&target.name)).await {
+        match time::timeout(WRITE_DEADLINE, find(&api, &resource, &target.name)).await {
             Ok(Ok(object)) => {
-                let object = serde_json::to_value(object).ok();
+                let object = object.and_then(|object| serde_json::to_value(object).ok());
                 Ok(object.map_or(ObjectRead::Absent, ObjectRead::There))
             }
             Ok(Err(kube::Error::Api(status))) if status.code == 403 => {
                 Ok(ObjectRead::Forbidden(status.message))
-            }
-            Ok(Err(kube::Error::Api(status)))
-                if is_absence(&status, &resource, &self.key(target)) =>
-            {
-                Ok(ObjectRead::Absent)
             }
             // That of a kind which is not served any more names no object.
             Ok(Err(error @ kube::Error::Api(_))) if has_code(&error, 404) => {

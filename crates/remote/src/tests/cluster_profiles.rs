@@ -3,13 +3,20 @@
 use std::{path::Path, sync::Arc};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
+use cluster::control::{ConnectionStatus, ManagerInput, WorkerInput};
 use config::{AccessProvider, ExecConfig};
 use runtime::{
     Stop,
     watch::{Stores, WatchMetrics},
 };
 use serde_json::{Value, json};
-use tokio::sync::{mpsc::channel, watch};
+use tokio::{
+    sync::{
+        mpsc::{Receiver, channel},
+        watch,
+    },
+    task::JoinHandle,
+};
 
 use super::{
     SEEN, TestServer, active, next_status,
@@ -47,25 +54,63 @@ fn cluster(server: &TestServer) -> Value {
     })
 }
 
-#[tokio::test]
-async fn a_profile_and_the_command_of_its_provider_make_the_connection() {
-    let server = TestServer::new(["one", "two"]).await;
-    let directory = tempfile::tempdir().expect("a directory");
-    let token = directory.path().join("token");
-    std::fs::write(&token, "one").expect("a file");
+/// A supervisor with a registered cluster that names a ClusterProfile.
+struct Supervised {
+    home: watch::Sender<Home>,
+    heard: Receiver<ManagerInput>,
+    run: JoinHandle<()>,
+}
+
+fn supervise(token: &Path) -> Supervised {
     let (home, served) = watch::channel(Home { version: 1, ..Home::default() });
-    let (inputs, mut heard) = channel(SEEN);
+    let (inputs, heard) = channel(SEEN);
     let mut stores = Stores::new(client(served.clone()), &WatchMetrics::default(), Stop::new());
-    let profiles = ClusterProfiles::watch(&mut stores, "kueue-system", &[provider(&token)]);
+    let profiles = ClusterProfiles::watch(&mut stores, "kueue-system", &[provider(token)]);
     tokio::spawn(stores.run());
     let mut context = supervised(served, "30m", inputs);
     context.settings.profiles = Some(profiles);
     let run = tokio::spawn(async move {
         WorkerSupervisor::new(Arc::new(context), Stop::new()).run().await;
     });
-
     let source = json!({ "clusterProfileRef": { "name": "east-profile" } });
     put(&home, EAST, Some(json!({ "spec": { "clusterSource": source } })));
+    Supervised { home, heard, run }
+}
+
+#[tokio::test]
+async fn a_404_that_does_not_name_the_profile_ends_no_connection() {
+    let server = TestServer::new(["one", "two"]).await;
+    let directory = tempfile::tempdir().expect("a directory");
+    let token = directory.path().join("token");
+    std::fs::write(&token, "one").expect("a file");
+    let Supervised { home, mut heard, run } = supervise(&token);
+    put(&home, PROFILE, Some(profile("files", &cluster(&server))));
+    while next_status(&mut heard).await != active() {}
+
+    home.send_modify(|home| home.unnamed_at = Some(PROFILE));
+    std::fs::write(&token, "two").expect("a file");
+    let mut changed = cluster(&server);
+    changed["tls-server-name"] = json!("localhost");
+    put(&home, PROFILE, Some(profile("files", &changed)));
+    server.wait_for_probes().await;
+    home.send_modify(|home| home.unnamed_at = None);
+    server.wait_for_use("two").await;
+    while let Ok(input) = heard.try_recv() {
+        let lost = |status: &ConnectionStatus| !status.active;
+        let is_lost =
+            matches!(&input, ManagerInput::Worker(_, WorkerInput::Connection(it)) if lost(it));
+        assert!(!is_lost, "{input:?}");
+    }
+    run.abort();
+}
+
+#[tokio::test]
+async fn a_profile_and_the_command_of_its_provider_make_the_connection() {
+    let server = TestServer::new(["one", "two"]).await;
+    let directory = tempfile::tempdir().expect("a directory");
+    let token = directory.path().join("token");
+    std::fs::write(&token, "one").expect("a file");
+    let Supervised { home, mut heard, run } = supervise(&token);
     let refused = async |heard: &mut _, reason: &str, message: &str| {
         let mut said = next_status(heard).await;
         // A probe of a former connection may fail on a busy machine.

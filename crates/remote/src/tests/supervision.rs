@@ -30,6 +30,8 @@ use crate::{
 pub(super) struct Home {
     pub(super) version: u64,
     pub(super) objects: BTreeMap<&'static str, Value>,
+    /// Reads of this object get a 404 that does not name it.
+    pub(super) unnamed_at: Option<&'static str>,
 }
 
 const CLUSTERS: &str = "/apis/kueue.x-k8s.io/v1beta2/multikueueclusters";
@@ -83,11 +85,17 @@ async fn answer(mut home: watch::Receiver<Home>, uri: &http::Uri) -> Response<Bo
         return respond(&json!({ "type": "ERROR", "object": gone }));
     }
     let home = home.borrow();
+    if home.unnamed_at == Some(uri.path()) {
+        return unnamed_404();
+    }
     if let Some(object) = home.objects.get(uri.path()) {
         return respond(object);
     }
     if ![CLUSTERS, SECRETS, PROFILES].contains(&uri.path()) {
-        let missing = json!({ "kind": "Status", "code": 404, "reason": "NotFound" });
+        let mut names = uri.path().rsplit('/');
+        let details = json!({ "name": names.next(), "kind": names.next() });
+        let missing =
+            json!({ "kind": "Status", "code": 404, "reason": "NotFound", "details": details });
         let mut response = respond(&missing);
         *response.status_mut() = StatusCode::NOT_FOUND;
         return response;
@@ -97,6 +105,13 @@ async fn answer(mut home: watch::Receiver<Home>, uri: &http::Uri) -> Response<Bo
         home.objects.iter().filter(|(path, _)| inside(path)).map(|(_, object)| object).collect();
     let metadata = json!({ "resourceVersion": home.version.to_string() });
     respond(&json!({ "metadata": metadata, "items": items }))
+}
+
+/// What an API server answers about a resource that it does not serve.
+pub(super) fn unnamed_404() -> Response<Body> {
+    let mut response = respond(&json!({ "kind": "Status", "code": 404, "reason": "NotFound" }));
+    *response.status_mut() = StatusCode::NOT_FOUND;
+    response
 }
 
 fn respond(value: &Value) -> Response<Body> {
