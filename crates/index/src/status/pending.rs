@@ -18,6 +18,14 @@ pub struct PendingCause<'a> {
     pub requests: Vec<PodSetRequest>,
 }
 
+impl<'a> PendingCause<'a> {
+    /// Without requests: no cycle counts them.
+    #[must_use]
+    pub fn new(reason: &'a str, message: &'a str) -> Self {
+        Self { reason, message, requests: Vec::new() }
+    }
+}
+
 /// Sets QuotaReserved to false with a reason.
 #[must_use]
 pub fn pending(

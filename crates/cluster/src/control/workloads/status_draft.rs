@@ -408,15 +408,8 @@ impl<'a> StatusDraft<'a> {
         let gated = self.gated.map(|message| (reasons::ADMISSION_GATED, message.to_owned()));
         if let Some((reason, message)) = gated.or_else(|| stop.end_of_reservation(queues)) {
             let status = status::reservation_dropped(self.status.clone(), &message, self.at());
-            let status = status::pending(
-                status,
-                status::PendingCause {
-                    reason,
-                    message: &message,
-                    ..status::PendingCause::default()
-                },
-                self.at(),
-            );
+            let cause = status::PendingCause::new(reason, &message);
+            let status = status::pending(status, cause, self.at());
             self.apply(status, Purpose::Suspend);
         }
     }
@@ -442,27 +435,12 @@ impl<'a> StatusDraft<'a> {
             if self.holds_quota() {
                 status = status::quota_released(status, self.at());
             }
-            let status = status::pending(
-                status,
-                status::PendingCause {
-                    reason: reasons::ON_HOLD,
-                    message,
-                    ..status::PendingCause::default()
-                },
-                self.at(),
-            );
+            let cause = status::PendingCause::new(reasons::ON_HOLD, message);
+            let status = status::pending(status, cause, self.at());
             self.apply(status, Purpose::Hold);
         } else if transitions.ends_hold() && self.status.is_on_hold() {
-            let (status, reason) = (self.status.clone(), reasons::PENDING_EVALUATION);
-            let status = status::pending(
-                status,
-                status::PendingCause {
-                    reason,
-                    message: NOT_EVALUATED,
-                    ..status::PendingCause::default()
-                },
-                self.at(),
-            );
+            let cause = status::PendingCause::new(reasons::PENDING_EVALUATION, NOT_EVALUATED);
+            let status = status::pending(self.status.clone(), cause, self.at());
             self.apply(status, Purpose::Hold);
         }
     }
