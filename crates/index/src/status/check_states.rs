@@ -173,17 +173,17 @@ pub(super) fn set(
 #[must_use]
 pub fn with_retries_reset(mut status: WorkloadStatus, at: StatusStamp) -> WorkloadStatus {
     let retries = status.admission_checks.iter_mut().filter(|one| one.state == RETRY);
-    retries.for_each(|one| reset_one(one, at));
+    retries.for_each(|one| reset_one(one, "its delay", at));
     status
 }
 
 /// Resets the check states after an eviction: removes pod set updates, and counts a Retry.
 pub(super) fn reset(status: &mut WorkloadStatus, at: StatusStamp) {
     let decided = status.admission_checks.iter_mut().filter(|one| one.state != PENDING);
-    decided.for_each(|one| reset_one(one, at));
+    decided.for_each(|one| reset_one(one, "eviction", at));
 }
 
-fn reset_one(one: &mut AdmissionCheckState, at: StatusStamp) {
+fn reset_one(one: &mut AdmissionCheckState, cause: &str, at: StatusStamp) {
     // Only a Retry counts as an attempt. After a Rejected check the attempts that were counted stay, as the field manager of
     // a check keeps them at upstream; a Ready one starts again from none.
     let retry_count = match one.state.as_str() {
@@ -193,7 +193,7 @@ fn reset_one(one: &mut AdmissionCheckState, at: StatusStamp) {
     };
     *one = AdmissionCheckState {
         last_transition_time: Some(to_seconds(at.now)),
-        message: format!("Reset to Pending after eviction. Previously: {}", one.state),
+        message: format!("Reset to Pending after {cause}. Previously: {}", one.state),
         name: std::mem::take(&mut one.name),
         requeue_after_seconds: one.requeue_after_seconds,
         retry_count,

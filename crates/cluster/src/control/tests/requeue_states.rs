@@ -97,6 +97,7 @@ fn a_check_that_is_set_to_retry_without_quota_is_repeated_after_its_delay() {
         }
         let check = &cluster.workloads["head"]["status"]["admissionChecks"][0];
         assert_eq!((&check["state"], &check["retryCount"]), (&json!("Pending"), &json!(2)));
+        assert_eq!(check["message"], "Reset to Pending after its delay. Previously: Retry");
         let state = &cluster.workloads["head"]["status"]["requeueState"];
         assert!(state["requeueAt"].is_null(), "{state}");
         for name in ["head", "behind"] {
