@@ -4,7 +4,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use ::jobs::{JobObject, Kind};
+use ::jobs::{JobObject, Kind, Kinds};
 use crds::names::reasons::{INTEGRATION_AVAILABLE, INTEGRATION_UNAVAILABLE};
 use jiff::Timestamp;
 use runtime::{
@@ -99,9 +99,8 @@ fn event(namespace: &str, kind: &Kind, reason: Option<Unavailable>) -> EventReco
     let framework = kind.framework();
     let resource = format!("{}.{}", kind.plural(), kind.api_version());
     let (what, note) = match reason {
-        // A configuration may name kinds that some clusters do not have.
         Some(Unavailable::NotServed) => (
-            (EventType::Normal, INTEGRATION_UNAVAILABLE),
+            (type_if_not_served(kind), INTEGRATION_UNAVAILABLE),
             format!(
                 "{framework} is enabled, and the cluster does not serve {resource}: such jobs are not managed"
             ),
@@ -118,6 +117,15 @@ fn event(namespace: &str, kind: &Kind, reason: Option<Unavailable>) -> EventReco
         ),
     };
     namespace_event(namespace, what, note)
+}
+
+/// A configuration that is shipped names built-in kinds that some clusters do not have. A kind that is defined beside them is meant
+/// for this cluster.
+fn type_if_not_served(kind: &Kind) -> EventType {
+    match Kinds::built_in().of_framework(kind.framework()) {
+        Some(_) => EventType::Normal,
+        None => EventType::Warning,
+    }
 }
 
 impl UnavailableIntegration {

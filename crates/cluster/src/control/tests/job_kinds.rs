@@ -348,7 +348,8 @@ fn an_enabled_kind_that_cannot_be_observed_is_reported_until_it_can() {
         (at_once, integrations(&control.decide(now)))
     };
     let texts = |all: &[&str]| -> Vec<String> { all.iter().map(ToString::to_string).collect() };
-    let missing = format!("{namespace} Normal IntegrationUnavailable");
+    // Only clusters that have it are to list a kind that is not built in.
+    let missing = format!("{namespace} Warning IntegrationUnavailable");
     let hidden = format!("{namespace} Warning IntegrationUnavailable");
     let again = format!("{namespace} Normal IntegrationAvailable");
     let (not_served, forbidden) = (Unavailable::NotServed, Unavailable::Forbidden);
