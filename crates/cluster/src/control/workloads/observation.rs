@@ -130,6 +130,9 @@ impl Workloads {
         // The answer to the write of a transition may be lost. Left over, it would be written for the next reservation.
         record.settle_transitions();
         let after = Arc::clone(record.object());
+        if before.spec.priority_class_ref != after.spec.priority_class_ref {
+            record.forget_followed_class();
+        }
         let other_work = before.spec != after.spec
             || before.status.reclaimable_pods != after.status.reclaimable_pods;
         let voids_reservation = other_work && record.transitions_mut().withdraw_reservation();

@@ -119,16 +119,14 @@ impl TrackedWorkload {
 
     /// Records an observation. Returns whether it is newer.
     pub(super) fn observe(&mut self, object: Arc<Workload>) -> bool {
-        let before = Arc::clone(self.object());
         let newer = self.tracked.observe(object);
-        self.parse_if(newer, &before)
+        self.parse_if(newer)
     }
 
     /// Records the object that a write was answered with. Returns whether it is newer.
     pub(super) fn observe_answer(&mut self, answer: &ApiObject) -> bool {
-        let before = Arc::clone(self.object());
         let newer = self.tracked.observe_answer(answer);
-        self.parse_if(newer, &before)
+        self.parse_if(newer)
     }
 
     /// The priority that is to be written: the value of its WorkloadPriorityClass, once per change of class or value. A priority that is
@@ -142,6 +140,11 @@ impl TrackedWorkload {
             return class;
         }
         None
+    }
+
+    /// Another class counts as changed, whatever its value.
+    pub(super) fn forget_followed_class(&mut self) {
+        self.followed_class = None;
     }
 
     /// Removes transitions that the status shows by now.
@@ -183,14 +186,10 @@ impl TrackedWorkload {
         is_true(&self.object().status.conditions, condition)
     }
 
-    /// Parses the phase of a newer object. Another class counts as changed, whatever its value.
-    fn parse_if(&mut self, newer: bool, before: &Workload) -> bool {
+    /// Parses the phase of a newer object.
+    fn parse_if(&mut self, newer: bool) -> bool {
         if newer {
-            let after = self.tracked.object();
-            self.phase = WorkloadPhase::of(&after.status.conditions);
-            if after.spec.priority_class_ref != before.spec.priority_class_ref {
-                self.followed_class = None;
-            }
+            self.phase = WorkloadPhase::of(&self.tracked.object().status.conditions);
         }
         newer
     }
