@@ -72,7 +72,7 @@ impl Jobs {
             unobserved_owners,
             children: _,
             orphans: _,
-            // A pause that is longer than any is over.
+            // `rests_until` ignores an end that is further away than the longest pause.
             groups: _,
             lookups: _,
             sets: _,

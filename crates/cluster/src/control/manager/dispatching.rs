@@ -160,6 +160,7 @@ impl Dispatching {
             registry,
             fleet,
             multikueue,
+            // Times of nominations move with `multikueue`, so that the next decision about moves has other inputs and is made.
             rebalancing: _,
             quotas,
             changed_workers: _,

@@ -264,13 +264,13 @@ impl Control for ManagerControl {
             selection: _,
             listing: _,
             configuration: _,
-            // A period of a status that is longer than any is over.
+            // `kept_back` ignores a `not_before` that is further away than the period, as after a clock that was set back.
             queues: _,
             numbers,
             pods: _,
             provisioning: _,
             concurrent_admission: _,
-            // A grace period that begins later is over.
+            // `is_due` ignores a `since` in the future.
             integrations: _,
             dispatching,
         } = self;

@@ -178,7 +178,8 @@ impl Workloads {
 
     /// The clock jumped.
     pub(crate) fn clock_jumped(&mut self, by: SignedDuration) {
-        // Deadlines follow from times of objects, or are set again when all Workloads are evaluated after the jump.
+        // Deadlines of a manager without MultiKueue follow from times of objects. Any other manager, and an agent, evaluates all
+        // Workloads after a jump, which sets them again.
         let Self { records, by_id: _, deadlines: _ } = self;
         records.for_each_mut(|_, record| record.clock_jumped(by));
     }
