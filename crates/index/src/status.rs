@@ -41,6 +41,7 @@ pub use self::{
     condition::{NewCondition, find, find_true, set, set_for_generation},
     deactivation::{
         deactivated, deactivated_without_quota, deactivation_target, reactivated, was_deactivated,
+        with_cause_of_deactivation,
     },
     evicted::{Eviction, evicted, migration_message},
     field_ownership::{applied_fields, status_apply},

@@ -2,7 +2,10 @@
 
 use crds::{
     meta::is_true,
-    names::{annotations::ALLOWED_RESOURCE_FLAVORS, conditions::WAITING_FOR_REPLACEMENT_PODS},
+    names::{
+        annotations::ALLOWED_RESOURCE_FLAVORS,
+        conditions::{DEACTIVATION_TARGET, WAITING_FOR_REPLACEMENT_PODS},
+    },
     v1beta2::{ConcurrentAdmissionPolicy, Workload},
 };
 
@@ -120,10 +123,15 @@ pub fn may_run(parent: &Workload) -> bool {
     parent.is_active() && !parent.status.is_on_hold() && (parent.has_quota_reservation() || !waits)
 }
 
-/// Whether it was deactivated for a reason of its own, such as a rejected check. It competes no more: it would fail again.
+/// Whether it was deactivated for a reason of its own, such as a rejected check. It competes no more: it would fail again. The
+/// eviction that names the cause follows the deactivation.
 #[must_use]
 pub fn is_given_up(workload: &Workload) -> bool {
-    !workload.is_active() && workload.status.deactivation_with_cause().is_some()
+    let has_cause = || {
+        is_true(&workload.status.conditions, DEACTIVATION_TARGET)
+            || workload.status.deactivation_with_cause().is_some()
+    };
+    !workload.is_active() && has_cause()
 }
 
 /// Its name.

@@ -39,10 +39,6 @@ pub fn deactivation_target(
 pub fn deactivated_without_quota(mut status: WorkloadStatus, at: StatusStamp) -> WorkloadStatus {
     // After a reactivation the backoff starts again from the first step (§2.4).
     status.requeue_state = None;
-    // It was evicted for another reason before it was deactivated. The mark would deactivate it after every activation.
-    if !was_deactivated(&status) {
-        remove_target(&mut status);
-    }
     pending::give_up(&mut status, reasons::DEACTIVATED, MESSAGE, at);
     status
 }
@@ -51,18 +47,40 @@ pub fn deactivated_without_quota(mut status: WorkloadStatus, at: StatusStamp) ->
 /// upstream leaves it; [`reactivated`] removes it.
 #[must_use]
 pub fn deactivated(mut status: WorkloadStatus, at: StatusStamp) -> WorkloadStatus {
-    let target = condition::find_true(&status.conditions, conditions::DEACTIVATION_TARGET).cloned();
-    let mut message = MESSAGE.to_owned();
-    if let Some(target) = &target {
-        message = format!("{message} due to {}", target.message);
-    }
-    let cause = target.as_ref().map_or("", |target| target.reason.as_str());
-    if cause != reasons::MAXIMUM_EXECUTION_TIME_EXCEEDED {
-        remove_target(&mut status);
-    }
+    let (cause, message) = take_cause(&mut status);
     // After a reactivation the backoff starts again from the first step (§2.4).
     status.requeue_state = None;
-    evicted(status, Eviction { reason: reasons::DEACTIVATED, cause, message: &message }, at)
+    let eviction = Eviction { reason: reasons::DEACTIVATED, cause: &cause, message: &message };
+    evicted(status, eviction, at)
+}
+
+/// Names the deactivation as the reason of an eviction that began before it: the Workload does not return from it by itself. It is
+/// the same eviction, which was counted and has reset what it resets.
+#[must_use]
+pub fn with_cause_of_deactivation(mut status: WorkloadStatus, at: StatusStamp) -> WorkloadStatus {
+    let (cause, message) = take_cause(&mut status);
+    let eviction = Eviction { reason: reasons::DEACTIVATED, cause: &cause, message: &message };
+    let reason = &eviction.condition_reason();
+    condition::set(
+        &mut status.conditions,
+        NewCondition { kind: conditions::EVICTED, status: true, reason, message: &message },
+        at,
+    );
+    status.requeue_state = None;
+    status
+}
+
+/// Cause and message of a deactivation, from DeactivationTarget.
+fn take_cause(status: &mut WorkloadStatus) -> (String, String) {
+    let target = condition::find_true(&status.conditions, conditions::DEACTIVATION_TARGET).cloned();
+    let (cause, message) = match target {
+        Some(target) => (target.reason, format!("{MESSAGE} due to {}", target.message)),
+        None => (String::new(), MESSAGE.to_owned()),
+    };
+    if cause != reasons::MAXIMUM_EXECUTION_TIME_EXCEEDED {
+        remove_target(status);
+    }
+    (cause, message)
 }
 
 /// The status of a Workload that is active again and was evicted when it was deactivated. The whole maximum execution time is

@@ -26,7 +26,7 @@ pub struct Eviction<'a> {
 
 impl Eviction<'_> {
     /// Reason of the condition Evicted; for a deactivation it includes the cause.
-    fn condition_reason(&self) -> String {
+    pub(super) fn condition_reason(&self) -> String {
         if self.reason == reasons::DEACTIVATED && !self.cause.is_empty() {
             format!("{}DueTo{}", self.reason, self.cause)
         } else {

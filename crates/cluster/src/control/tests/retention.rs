@@ -106,6 +106,26 @@ fn the_job_of_a_workload_that_was_deactivated_for_a_reason_is_deleted_after_the_
     assert_eq!(by_user, [""; 0], "a user may activate it again");
 }
 
+/// The eviction has the cause from then on.
+#[test]
+fn the_job_of_a_workload_that_was_rejected_during_its_eviction_is_deleted_after_the_retention() {
+    let mut cluster = with_retention(None, Some(3600));
+    cluster.observe(ManagerInput::Job(batch_job(), jobs(vec![json!(job())]))).check("one");
+    cluster.queue(&json!({"admissionChecksStrategy": {"admissionChecks": [{"name": "one"}]}}));
+    let mut evicted = json!({"metadata": workload()["metadata"], "status": workload()["status"]});
+    evicted["status"]["conditions"].as_array_mut().expect("conditions").push(json!({
+        "type": "Evicted", "status": "True", "reason": "Preempted", "message": "",
+        "lastTransitionTime": "1970-01-01T00:00:00Z",
+    }));
+    evicted["status"]["admissionChecks"] = json!([{
+        "name": "one", "state": "Rejected", "message": "no", "lastTransitionTime": "1970-01-01T00:00:00Z",
+    }]);
+    cluster.workload("job-train", 2, &evicted).settle();
+    assert!(cluster.condition("job-train", "QuotaReserved").starts_with("False"));
+    let (deleted, writes) = ("DELETE ns/train", orders_after(&mut cluster, 3600));
+    assert!(writes.iter().any(|one| one == deleted), "{writes:?}");
+}
+
 /// The same about a group of two pods, with these annotations and one member that is being deleted.
 fn orders_about_group(annotations: &Value, reason: &str, seconds: i64) -> Vec<String> {
     let mut file = Configuration::without_file(None).expect("defaults");

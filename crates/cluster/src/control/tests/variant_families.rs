@@ -1,6 +1,11 @@
 //! Variants over the life of their parent: made, admitted, migrated, ended.
 
-use super::{cluster::Cluster, workloads_of_jobs::class, *};
+use super::{
+    cluster::Cluster,
+    workloads::{EvictionRequest, TrackedWorkload},
+    workloads_of_jobs::class,
+    *,
+};
 
 const LABEL: &str = "kueue.x-k8s.io/concurrent-admission-parent";
 
@@ -228,4 +233,33 @@ fn a_new_variant_keeps_the_edited_priority_of_its_parent() {
     assert_eq!(priorities(&cluster), [100, 100, 100], "the parent and its variants");
     cluster.observe(class("high", 6)).settle();
     assert_eq!(priorities(&cluster), [6, 6, 6], "by way of the parent");
+}
+
+/// The variant runs again otherwise, and fails again.
+#[test]
+fn a_variant_that_a_check_rejects_during_its_eviction_does_not_return() {
+    let mut queue = quota(0, 8, &preferred());
+    queue["admissionChecksStrategy"] = json!({"admissionChecks": [{"name": "one"}]});
+    let mut cluster = cluster_with(&queue);
+    cluster.check("one").workload("job-train-1", 5, &json!({})).settle();
+    let default = variant(&cluster, "default");
+    let check = |state: &str| {
+        let one = json!({"name": "one", "state": state, "message": "no", "lastTransitionTime": "1970-01-01T00:00:00Z"});
+        json!({"status": {"admissionChecks": [one]}})
+    };
+    cluster.workload(&default, 5, &check("Ready")).settle();
+    assert_eq!(condition(&cluster, "job-train-1", "Admitted").expect("known").0, "True");
+    let core = &mut cluster.control.core;
+    let key = Key { namespace: Some("ns".into()), name: default.as_str().into() };
+    let id = core.workloads.get(&key).and_then(TrackedWorkload::id).expect("its number");
+    core.workloads.evict(id, EvictionRequest::new("Preempted", "preempted"), &mut core.ctx);
+    cluster.settle();
+    cluster.take_writes();
+    cluster.workload(&default, 5, &check("Rejected")).settle();
+    stopped(&mut cluster);
+    cluster.settle().wait(60).settle();
+    let seen = cluster.take_writes();
+    assert!(seen.contains(&format!("release {default}")), "{seen:?}");
+    assert!(!seen.contains(&format!("activate {default}")), "{seen:?}");
+    assert_eq!(cluster.workloads[&default]["spec"]["active"], false);
 }

@@ -192,9 +192,10 @@ impl StatusChange<'_> {
     }
 
     fn eviction(&self) -> Vec<EventRecord> {
-        // A pending Workload that is deactivated loses nothing.
-        let reserved = self.workload.has_quota_reservation();
-        let Some(evicted) = self.became_true(EVICTED).filter(|_| reserved) else {
+        // A pending Workload that is deactivated loses nothing. One that is deactivated during its eviction is evicted once, for
+        // another reason from then on.
+        let loses_quota = self.workload.has_quota_reservation() && !self.workload.is_evicted();
+        let Some(evicted) = self.became_true(EVICTED).filter(|_| loses_quota) else {
             return Vec::new();
         };
         // Upstream's scheduler reports its own preemptions; the Workload controller reports every other eviction

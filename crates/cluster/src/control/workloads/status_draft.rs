@@ -322,7 +322,7 @@ impl<'a> StatusDraft<'a> {
 
     pub(super) fn evict(&mut self, request: Option<&EvictionRequest>, stop: StopPolicy) {
         if self.is(EVICTED) {
-            return;
+            return self.name_deactivation();
         }
         // Deactivation comes before any requested eviction: it alone clears DeactivationTarget and
         // requeueState (docs/reference/kueue.md §2.4). It evicts a pending Workload, too.
@@ -346,6 +346,15 @@ impl<'a> StatusDraft<'a> {
             }
         };
         self.apply(status, Purpose::Evict);
+    }
+
+    /// Names a deactivation with a cause as the reason of the eviction that it found. The condition is its only lasting record.
+    fn name_deactivation(&mut self) {
+        let has_cause = self.is(DEACTIVATION_TARGET) && !status::was_deactivated(&self.status);
+        if has_cause && !self.workload.is_active() && !self.leaves_without_quota() {
+            let status = status::with_cause_of_deactivation(self.status.clone(), self.at());
+            self.apply(status, Purpose::Evict);
+        }
     }
 
     /// Whether it is to be deactivated: that evicts it next.
