@@ -45,7 +45,7 @@ impl ManagerControl {
         self.concurrent_admission.workload_changed(change, &mut self.core.ctx.agenda);
         let newest = change.after.as_ref().or(change.before.as_ref());
         if newest.is_some_and(|workload| self.core.is_parent(workload)) {
-            self.numbers.forget(&change.key, &mut self.core.ctx);
+            self.numbers.parent_changed(change, &self.queues, &mut self.core.ctx);
         } else {
             self.numbers.workload_changed(change, &self.queues, &mut self.core.ctx);
         }

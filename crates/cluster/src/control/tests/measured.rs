@@ -9,7 +9,10 @@ use super::{
     cluster::Cluster,
     dispatched::{connect, dispatching, east, hub_job},
     fleet::StatusScope,
-    measurement::{LabelledNumbers, Measurement, QueueNumbers, WorkerMeasurement, WorkloadLabels},
+    measurement::{
+        LabelledNumbers, Measurement, QueueNumbers, UnadmittedLabels, WorkerMeasurement,
+        WorkloadLabels,
+    },
     *,
 };
 
@@ -45,8 +48,10 @@ fn transitions_are_measured_once() {
     assert_eq!(
         settled(&mut cluster),
         [
+            unadmitted("NoReservation", "PendingEvaluation", 1),
             Measurement::QuotaReserved(labels(), none),
             Measurement::Admitted { labels: labels(), waited: none, checks: None },
+            unadmitted("NoReservation", "PendingEvaluation", 0),
         ]
     );
     cluster.wait(7);
@@ -114,6 +119,38 @@ fn numbers_of_a_queue_follow_its_workloads() {
     let cpu = &queue.resources[0];
     assert_eq!((cpu.nominal, cpu.reserved, cpu.borrowing_limit), (8.0, 2.0, f64::INFINITY));
     assert_eq!(queue.requested, [("cpu".to_owned(), 7.0)]);
+}
+
+/// So many Workloads that are not admitted, for this reason and cause.
+pub(super) fn unadmitted(reason: &str, cause: &str, count: usize) -> Measurement {
+    let labels = UnadmittedLabels {
+        cluster_queue: "cq".to_owned(),
+        local_queue: labels().local_queue,
+        reason: reason.to_owned(),
+        underlying_cause: cause.to_owned(),
+    };
+    Measurement::UnadmittedWorkloads(labels, count)
+}
+
+#[test]
+fn a_workload_that_no_cycle_has_evaluated_is_counted_until_it_is_deleted() {
+    let mut cluster = Cluster::new();
+    let strict = json!({"queueingStrategy": "StrictFIFO"});
+    let running = json!({"status": workload()["status"]});
+    cluster.queue(&strict).workload("running", 2, &running);
+    cluster.workload("head", 7, &json!({})).settle().wait(60).settle();
+    cluster.measurements.clear();
+    let behind = unadmitted("NoReservation", "PendingEvaluation", 1);
+    cluster.wait(1).workload("behind", 1, &json!({}));
+    assert_eq!(settled(&mut cluster), [behind]);
+    assert_eq!(cluster.condition("behind", "Admitted"), "none");
+    let deleted = json!({"metadata": {
+        "deletionTimestamp": cluster.now.to_string(), "finalizers": ["kueue.x-k8s.io/resource-in-use"],
+    }});
+    cluster.workload("behind", 1, &deleted);
+    let measured = settled(&mut cluster);
+    let gone = unadmitted("NoReservation", "PendingEvaluation", 0);
+    assert_eq!(measured.first(), Some(&gone), "before its end: {measured:?}");
 }
 
 /// Labels of metrics from a label and from an annotation of Workloads.

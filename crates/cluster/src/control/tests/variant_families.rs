@@ -2,6 +2,7 @@
 
 use super::{
     cluster::Cluster,
+    measurement::Measurement,
     workloads::{EvictionRequest, TrackedWorkload},
     workloads_of_jobs::class,
     *,
@@ -262,4 +263,27 @@ fn a_variant_that_a_check_rejects_during_its_eviction_does_not_return() {
     assert!(seen.contains(&format!("release {default}")), "{seen:?}");
     assert!(!seen.contains(&format!("activate {default}")), "{seen:?}");
     assert_eq!(cluster.workloads[&default]["spec"]["active"], false);
+}
+
+/// Labels of unadmitted Workloads, with the last number of each that is above zero.
+fn unadmitted(cluster: &Cluster) -> Vec<(String, usize)> {
+    let mut last = BTreeMap::new();
+    for one in &cluster.measurements {
+        if let Measurement::UnadmittedWorkloads(labels, count) = one {
+            last.insert(format!("{} {}", labels.reason, labels.underlying_cause), *count);
+        }
+    }
+    last.into_iter().filter(|(_, count)| *count > 0).collect()
+}
+
+#[test]
+fn a_family_counts_once_until_one_of_its_variants_is_admitted() {
+    let policy = json!({"mode": "RetainFirstAdmission"});
+    let mut cluster = cluster_with(&quota(0, 0, &policy));
+    cluster.workload("job-train-1", 5, &json!({})).settle().wait(60).settle();
+    let counts: Vec<usize> = unadmitted(&cluster).into_iter().map(|(_, count)| count).collect();
+    assert_eq!(counts, [1], "{:?}", unadmitted(&cluster));
+    cluster.queue(&quota(0, 8, &policy)).settle();
+    assert_eq!(flavor_of(&cluster, "job-train-1"), "default");
+    assert_eq!(unadmitted(&cluster), []);
 }

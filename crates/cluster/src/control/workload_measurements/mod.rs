@@ -12,7 +12,10 @@ use std::collections::BTreeMap;
 
 use crds::{
     meta::is_true,
-    names::conditions::{ADMITTED, FINISHED, QUOTA_RESERVED},
+    names::{
+        conditions::{ADMITTED, FINISHED, QUOTA_RESERVED},
+        reasons,
+    },
     v1beta2::Workload,
 };
 use index::{WorkloadLabelRules, status::find};
@@ -64,7 +67,8 @@ impl WorkloadNumbers {
         };
         let queues = queues.queues_of(&change.key, workload);
         ctx.measurements.extend(measure(change, (&queues, &self.labels), ctx.now));
-        ctx.measurements.extend(self.observe(&change.key, change.after.as_deref(), &queues));
+        let counted = change.after.as_deref().and_then(|after| counted_as(after, &queues));
+        ctx.measurements.extend(self.count(&change.key, counted));
     }
 
     /// The clock jumped: what lasts goes on.
@@ -73,20 +77,22 @@ impl WorkloadNumbers {
         dispatches.clock_jumped(by);
     }
 
-    /// Counts a Workload no longer: its variants are counted in its place.
-    pub(crate) fn forget(&mut self, key: &Key, ctx: &mut Context) {
-        ctx.measurements.extend(self.observe(key, None, &QueuesOfWorkload::default()));
+    /// Counts a parent of variants while it is not admitted. Everything else is measured about its variants.
+    pub(crate) fn parent_changed(
+        &mut self,
+        change: &WorkloadChange,
+        queues: &Queues,
+        ctx: &mut Context,
+    ) {
+        let counted = change.after.as_deref().and_then(|parent| {
+            let labels = unadmitted(parent, &queues.queues_of(&change.key, parent))?;
+            Some(CountedAs::Unadmitted(labels))
+        });
+        ctx.measurements.extend(self.count(&change.key, counted));
     }
 
-    /// Counts a Workload, and no longer what it was counted as before; `None` if it is gone. Returns the numbers that differ
-    /// now.
-    fn observe(
-        &mut self,
-        key: &Key,
-        workload: Option<&Workload>,
-        queues: &QueuesOfWorkload,
-    ) -> Vec<Measurement> {
-        let counted = workload.and_then(|workload| counted_as(workload, queues));
+    /// Counts a Workload, and no longer what it was counted as before. Returns the numbers that differ now.
+    fn count(&mut self, key: &Key, counted: Option<CountedAs>) -> Vec<Measurement> {
         let before = match counted.clone() {
             Some(counted) => self.workloads.insert(key.clone(), counted),
             None => self.workloads.remove(key),
@@ -117,18 +123,34 @@ impl WorkloadNumbers {
 }
 
 fn counted_as(workload: &Workload, queues: &QueuesOfWorkload) -> Option<CountedAs> {
-    let condition = |name| find(&workload.status.conditions, name);
-    let cluster_queue = queues.of(workload);
     if is_true(&workload.status.conditions, FINISHED) {
+        let cluster_queue = queues.of(workload);
         return Some(CountedAs::Finished(cluster_queue, queues.local_queue.clone()));
     }
-    // A Workload without the condition was not evaluated yet.
-    let admitted = condition(ADMITTED).filter(|one| one.status != "True")?;
-    let reserved = condition(QUOTA_RESERVED).filter(|one| one.status != "True");
-    Some(CountedAs::Unadmitted(UnadmittedLabels {
-        cluster_queue,
+    // Its parent counts in its place.
+    if workload.parent().is_some() {
+        return None;
+    }
+    unadmitted(workload, queues).map(CountedAs::Unadmitted)
+}
+
+/// Why a Workload is not admitted; `None` if it is, or never will be. A condition that is missing has a reason, too: a queue
+/// explains only some of its Workloads.
+fn unadmitted(workload: &Workload, queues: &QueuesOfWorkload) -> Option<UnadmittedLabels> {
+    let conditions = &workload.status.conditions;
+    let is_over = is_true(conditions, FINISHED) || workload.metadata.deletion_timestamp.is_some();
+    if is_over || is_true(conditions, ADMITTED) {
+        return None;
+    }
+    let reason = |kind, if_missing: &str| {
+        find(conditions, kind).map_or_else(|| if_missing.to_owned(), |one| one.reason.clone())
+    };
+    let reserved = is_true(conditions, QUOTA_RESERVED);
+    let cause = (!reserved).then(|| reason(QUOTA_RESERVED, reasons::PENDING_EVALUATION));
+    Some(UnadmittedLabels {
+        cluster_queue: queues.of(workload),
         local_queue: queues.local_queue.clone(),
-        reason: admitted.reason.clone(),
-        underlying_cause: reserved.map(|one| one.reason.clone()).unwrap_or_default(),
-    }))
+        reason: reason(ADMITTED, reasons::NO_RESERVATION),
+        underlying_cause: cause.unwrap_or_default(),
+    })
 }
