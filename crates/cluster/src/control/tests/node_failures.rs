@@ -173,6 +173,35 @@ fn pods_that_wait_for_a_second_failed_node_are_not_ended() {
     assert!(cluster.condition("train", "Evicted").starts_with("True NodeFailures"));
 }
 
+/// A node with a taint that pods may tolerate for some time, since this time.
+fn under_maintenance(name: &str, since: Timestamp, version: u32) -> ManagerInput {
+    let mut node = node(name, "a", version);
+    let taint =
+        json!({"key": "maintenance", "effect": "NoExecute", "timeAdded": since.to_string()});
+    node["spec"] = json!({"taints": [taint]});
+    ManagerInput::Node(Change::Apply(reduced(node)))
+}
+
+/// Its pods would not start otherwise, and only these show that it works.
+#[test]
+fn a_node_does_not_fail_while_its_taint_is_tolerated() {
+    let mut cluster = Cluster::new();
+    topology(&mut cluster);
+    for (name, version) in [("a1", 70), ("a2", 71)] {
+        cluster.observe(under_maintenance(name, cluster.now, version));
+    }
+    let mut tolerant = required(4);
+    tolerant["spec"]["podSets"][0]["template"]["spec"]["tolerations"] = json!([{"key": "maintenance", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 3600}]);
+    cluster.workload("train", 1, &tolerant).settle();
+    assert_eq!(assigned(&cluster, "train"), [("a1".to_owned(), 2), ("a2".to_owned(), 2)]);
+    cluster.observe(pods(vec![member("p0", 0, None, 80)]));
+    assert_eq!(ungated(&mut cluster), [("p0".to_owned(), "a1".to_owned())]);
+    cluster.observe(ready("a2", "a", 81)).settle().wait(3599).settle();
+    assert_eq!(unhealthy(&cluster), Value::Null);
+    cluster.wait(1).settle();
+    assert_eq!(unhealthy(&cluster), json!([{"name": "a1"}]), "no input is needed");
+}
+
 #[test]
 fn pods_that_wait_for_the_first_failed_node_end_beside_a_second_one() {
     let mut cluster = with_workload(4);

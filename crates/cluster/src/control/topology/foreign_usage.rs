@@ -70,7 +70,7 @@ impl ForeignUsage {
         let before = std::mem::replace(known, node.cloned());
         self.changed(name);
         let health =
-            |one: &WatchedNode| (Box::from(one.hostname()), one.readiness, one.info.taints.clone());
+            |one: &WatchedNode| (Box::from(one.hostname()), one.readiness, one.taints.clone());
         let (before, after) = (before.as_ref().map(health), node.map(health));
         if before == after {
             return Vec::new();

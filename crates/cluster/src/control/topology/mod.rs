@@ -33,6 +33,7 @@ mod watched_node;
 mod watched_pod;
 
 use std::{
+    cmp::Reverse,
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
@@ -52,7 +53,7 @@ pub use self::{watched_node::WatchedNode, watched_pod::WatchedPod};
 use self::{
     availability::Availability,
     foreign_usage::{ChargedPod, ForeignUsage},
-    node_health::{AssignedNodes, NodeHealth},
+    node_health::{AssignedNodes, NodeHealth, WorkloadOnNode},
     topology_pods::{TopologyPods, TrackedPod},
     unreserved_pods::{UnreservedPods, holds_reservation},
 };
@@ -254,7 +255,7 @@ impl ClusterTopology {
             return Some(Vec::new());
         }
         for health in failing.values() {
-            if let NodeHealth::FailingUntil(at) = health {
+            if let NodeHealth::FailingUntil(at) | NodeHealth::HealthyUntil(Reverse(at)) = health {
                 ctx.agenda.at(*at, Reevaluation::Workload(key.clone()));
             }
         }
@@ -263,7 +264,7 @@ impl ClusterTopology {
         Some(failed.map(|(node, _)| node).collect())
     }
 
-    /// The nodes that a Workload has pods on, and those of them that are not healthy, by hostname.
+    /// The nodes that a Workload has pods on, and those of them that are not healthy for ever, by hostname.
     fn failing_nodes(
         &self,
         KeyedWorkload { key, workload }: KeyedWorkload<'_>,
@@ -279,9 +280,13 @@ impl ClusterTopology {
         let running: BTreeSet<&str> =
             names.iter().flat_map(|name| self.nodes_with_running_pods(name)).collect();
         let health = |(hostname, pod_sets): (&String, &Vec<usize>)| {
-            let tolerations = nodes.tolerations(pod_sets);
             let health = self.usage.on_host(hostname).map(|(name, node)| {
-                self.gates.health(node, &tolerations, running.contains(name), now)
+                let pods = WorkloadOnNode {
+                    tolerations: nodes.tolerations(pod_sets),
+                    run: running.contains(name),
+                    admitted_at: workload.status.started_at(),
+                };
+                self.gates.health(node, &pods, now)
             });
             // Where several nodes have the label, pods may be bound to each of them.
             (hostname.clone(), health.min().unwrap_or(NodeHealth::Failed))
@@ -389,7 +394,9 @@ impl ClusterTopology {
     ) -> BTreeSet<String> {
         let failing = self.failing_nodes(keyed, flavors, now);
         let failing = failing.into_iter().flat_map(|(_, failing)| failing);
-        let failing = failing.filter(|(_, health)| *health != NodeHealth::Undecided);
+        let failing = failing.filter(|(_, health)| {
+            !matches!(health, NodeHealth::HealthyUntil(_) | NodeHealth::Undecided)
+        });
         let keeps_nodes = self.gates.keeps_nodes(keyed.workload);
         // A gated pod would wait for a node that is gone for ever. Without the gate it ends, as one that cannot be bound.
         let ends = |hostname: &String| keeps_nodes && self.usage.on_host(hostname).next().is_none();

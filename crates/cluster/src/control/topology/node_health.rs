@@ -1,15 +1,19 @@
 //! Which nodes failed under a Workload, and which of its pods can never be bound (docs/reference/kueue.md §4.11).
 //!
 //! A node fails at once if it is gone or has no condition Ready. One that is not Ready, or has a taint that the Workload does not
-//! tolerate for ever, fails when no pod of the Workload runs there any more; without the gate TASReplaceNodeOnPodTermination,
-//! or with TASReplaceNodeDueToNotReadyOverFixedTime, when it was not Ready for 30 seconds. Everything is read from the present
-//! objects, so that nothing is remembered over a restart. While it is unknown whether pods tolerate a taint, it decides nothing.
+//! tolerate for ever, fails when no pod of the Workload runs there any more, and not while the taint is tolerated; without the gate
+//! TASReplaceNodeOnPodTermination, or with TASReplaceNodeDueToNotReadyOverFixedTime, when it was not Ready for 30 seconds. Everything
+//! is read from the present objects, so that nothing is remembered over a restart. While it is unknown whether pods tolerate a taint,
+//! it decides nothing.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{cmp::Reverse, collections::BTreeMap, time::Duration};
 
 use ::jobs::{admitted_infos::AssignedFlavors, pod_tolerations::PodTolerations};
 use config::gates::{Gate, Gates};
-use crds::{meta::Taint, v1beta2::Workload};
+use crds::{
+    meta::{Taint, Toleration},
+    v1beta2::Workload,
+};
 use index::status::nodes_of_pod_set;
 use jiff::Timestamp;
 
@@ -53,6 +57,8 @@ impl From<&Gates> for NodeReplacementGates {
 pub(super) enum NodeHealth {
     /// It is fine.
     Healthy,
+    /// It is fine until this time: then a taint is not tolerated any more. Of several taints the earliest time counts.
+    HealthyUntil(Reverse<Timestamp>),
     /// It has a taint, and it is unknown whether the Workload tolerates it: it is as the status says.
     Undecided,
     /// Pods of the Workload that run there keep it; others cannot be bound there.
@@ -78,24 +84,23 @@ impl NodeReplacementGates {
     /// recover, and pods wait for it: an end would cost their job a retry.
     pub(super) fn ends_waiting_pods(self, health: NodeHealth) -> bool {
         match health {
-            NodeHealth::Healthy | NodeHealth::Undecided => false,
+            NodeHealth::Healthy | NodeHealth::HealthyUntil(_) | NodeHealth::Undecided => false,
             NodeHealth::FailingUntil(_) => self.on_pod_termination,
             NodeHealth::Failing | NodeHealth::Failed => true,
         }
     }
 
-    /// The health of a node for pod sets with these tolerations. `runs` says whether a pod of the Workload runs there.
+    /// The health of a node under a Workload.
     pub(super) fn health(
         self,
         node: &WatchedNode,
-        pod_sets: &[&PodTolerations],
-        runs: bool,
+        pods: &WorkloadOnNode<'_>,
         now: Timestamp,
     ) -> NodeHealth {
         match node.readiness {
             Readiness::Unknown => NodeHealth::Failed,
-            Readiness::NotReady(since) => self.not_ready(since, runs, now),
-            Readiness::Ready => self.by_taints(node, pod_sets, runs),
+            Readiness::NotReady(since) => self.not_ready(since, pods.run, now),
+            Readiness::Ready => self.by_taints(node, pods, now),
         }
     }
 
@@ -110,15 +115,26 @@ impl NodeReplacementGates {
         }
     }
 
-    fn by_taints(self, node: &WatchedNode, pod_sets: &[&PodTolerations], runs: bool) -> NodeHealth {
-        let taints = node.info.taints.iter().filter(|_| self.on_taints);
+    fn by_taints(
+        self,
+        node: &WatchedNode,
+        pods: &WorkloadOnNode<'_>,
+        now: Timestamp,
+    ) -> NodeHealth {
+        let taints = node.taints.iter().filter(|_| self.on_taints);
         let of_all = taints.flat_map(|taint| {
-            pod_sets.iter().map(move |tolerations| self.by_taint(taint, tolerations, runs))
+            pods.tolerations.iter().map(move |one| self.by_taint(taint, one, pods, now))
         });
         of_all.max().unwrap_or(NodeHealth::Healthy)
     }
 
-    fn by_taint(self, taint: &Taint, tolerations: &PodTolerations, runs: bool) -> NodeHealth {
+    fn by_taint(
+        self,
+        taint: &Taint,
+        tolerations: &PodTolerations,
+        pods: &WorkloadOnNode<'_>,
+        now: Timestamp,
+    ) -> NodeHealth {
         let all = &tolerations.known;
         let lasting = all.iter().filter(|one| one.toleration_seconds.is_none()).cloned();
         if index::tolerates(&lasting.collect::<Vec<_>>(), taint) {
@@ -127,10 +143,40 @@ impl NodeReplacementGates {
         if !tolerations.complete {
             return NodeHealth::Undecided;
         }
+        // Pods have to start there before they can run there.
+        let until = tolerated_until(taint, all, pods.admitted_at);
+        if let Some(until) = until.filter(|until| *until > now) {
+            return NodeHealth::HealthyUntil(Reverse(until));
+        }
         // Without the gate nothing waits for the pods that run there and do not tolerate it at all.
-        let waits = self.on_pod_termination || index::tolerates(all, taint);
-        if runs && waits { NodeHealth::Failing } else { NodeHealth::Failed }
+        let waits = self.on_pod_termination || until.is_some();
+        if pods.run && waits { NodeHealth::Failing } else { NodeHealth::Failed }
     }
+}
+
+/// Until when a taint is tolerated that is tolerated for some time. The time begins with the taint or with the admission: a pod that
+/// comes to a node with a taint has all of it (docs/reference/kueue.md §4.11).
+fn tolerated_until(
+    taint: &Taint,
+    tolerations: &[Toleration],
+    admitted_at: Option<Timestamp>,
+) -> Option<Timestamp> {
+    let mut matching =
+        tolerations.iter().filter(|one| index::tolerates(std::slice::from_ref(*one), taint));
+    let seconds = matching.next()?.toleration_seconds?;
+    let since = taint.time_added.as_ref().map(|time| time.0).max(admitted_at)?;
+    Some(after(since, Duration::from_secs(u64::try_from(seconds).unwrap_or(0))))
+}
+
+/// What decides about a node under a Workload, beside the node.
+#[derive(Debug)]
+pub(super) struct WorkloadOnNode<'a> {
+    /// Of the pod sets with pods there.
+    pub(super) tolerations: Vec<&'a PodTolerations>,
+    /// A pod of the Workload runs there.
+    pub(super) run: bool,
+    /// When the Workload was admitted.
+    pub(super) admitted_at: Option<Timestamp>,
 }
 
 /// The nodes that a Workload has pods on.
@@ -168,8 +214,6 @@ impl AssignedNodes {
 
 #[cfg(test)]
 mod tests {
-    use crds::meta::Toleration;
-
     use super::*;
 
     const ALL: NodeReplacementGates = NodeReplacementGates {
@@ -192,7 +236,7 @@ mod tests {
             value: String::new(),
             time_added: None,
         });
-        node.info.taints.extend(taint);
+        node.taints.extend(taint);
         node
     }
 
@@ -205,17 +249,22 @@ mod tests {
         PodTolerations { known: known.to_vec(), complete: true }
     }
 
+    /// Pods of a Workload that was admitted at 50 s.
+    fn pods<'a>(tolerations: &[&'a PodTolerations], run: bool) -> WorkloadOnNode<'a> {
+        WorkloadOnNode { tolerations: tolerations.to_vec(), run, admitted_at: Some(at(50)) }
+    }
+
     #[test]
     fn a_node_without_a_condition_has_failed() {
         let unknown = node(Readiness::Unknown, None);
-        assert_eq!(ALL.health(&unknown, &[], true, at(0)), NodeHealth::Failed);
+        assert_eq!(ALL.health(&unknown, &pods(&[], true), at(0)), NodeHealth::Failed);
     }
 
     #[test]
     fn a_node_that_is_not_ready_fails_with_its_last_pod_or_by_time() {
         let down = node(Readiness::NotReady(Some(at(100))), None);
         let health =
-            |gates: NodeReplacementGates, runs, now| gates.health(&down, &[], runs, at(now));
+            |gates: NodeReplacementGates, runs, now| gates.health(&down, &pods(&[], runs), at(now));
         assert_eq!(health(ALL, true, 1000), NodeHealth::Failing);
         assert_eq!(health(ALL, false, 101), NodeHealth::Failed);
         let by_time = NodeReplacementGates { on_pod_termination: false, ..ALL };
@@ -230,7 +279,7 @@ mod tests {
     fn a_taint_fails_a_node_for_pods_that_do_not_tolerate_it() {
         let tainted = node(Readiness::Ready, Some("NoExecute"));
         let health = |gates: NodeReplacementGates, tolerations: &[Toleration], runs| {
-            gates.health(&tainted, &[&complete(tolerations)], runs, at(0))
+            gates.health(&tainted, &pods(&[&complete(tolerations)], runs), at(350))
         };
         assert_eq!(health(ALL, &[], true), NodeHealth::Failing);
         assert_eq!(health(ALL, &[], false), NodeHealth::Failed);
@@ -242,14 +291,34 @@ mod tests {
         let at_once = NodeReplacementGates { on_pod_termination: false, ..ALL };
         assert_eq!(health(at_once, &[], true), NodeHealth::Failed);
         let soft = node(Readiness::Ready, Some("PreferNoSchedule"));
-        assert_eq!(ALL.health(&soft, &[&complete(&[])], false, at(0)), NodeHealth::Healthy);
+        assert_eq!(ALL.health(&soft, &pods(&[&complete(&[])], false), at(0)), NodeHealth::Healthy);
+    }
+
+    #[test]
+    fn a_taint_fails_no_node_while_it_is_tolerated() {
+        let health = |added: Option<i64>, now: i64| {
+            let mut tainted = node(Readiness::Ready, Some("NoExecute"));
+            tainted.taints[0].time_added =
+                added.map(|added| k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(at(added)));
+            let for_a_while = complete(&tolerates(Some(300)));
+            [false, true].map(|run| ALL.health(&tainted, &pods(&[&for_a_while], run), at(now)))
+        };
+        let until = |second| [NodeHealth::HealthyUntil(Reverse(at(second))); 2];
+        let over = [NodeHealth::Failed, NodeHealth::Failing];
+        assert_eq!(health(Some(100), 399), until(400), "the taint came later");
+        assert_eq!(health(Some(100), 400), over);
+        assert_eq!(health(Some(0), 349), until(350), "the pods came later");
+        assert_eq!(health(Some(0), 350), over);
+        assert_eq!(health(None, 349), until(350));
+        let [sooner, later] = [10, 20].map(|second| NodeHealth::HealthyUntil(Reverse(at(second))));
+        assert!(sooner > later && later > NodeHealth::Healthy && sooner < NodeHealth::Undecided);
     }
 
     #[test]
     fn a_taint_decides_nothing_while_tolerations_are_unknown() {
         let unknown = PodTolerations::default();
         let health = |gates: NodeReplacementGates, node: &WatchedNode| {
-            gates.health(node, &[&unknown], false, at(0))
+            gates.health(node, &pods(&[&unknown], false), at(0))
         };
         let tainted = node(Readiness::Ready, Some("NoSchedule"));
         assert_eq!(health(ALL, &tainted), NodeHealth::Undecided);
@@ -260,7 +329,8 @@ mod tests {
         let down = node(Readiness::NotReady(None), Some("NoSchedule"));
         assert_eq!(health(ALL, &down), NodeHealth::Failed, "no toleration matters");
         let with_own = |seconds| PodTolerations { known: tolerates(seconds), complete: false };
-        let health = |pod_sets: &[&PodTolerations]| ALL.health(&tainted, pod_sets, false, at(0));
+        let health =
+            |pod_sets: &[&PodTolerations]| ALL.health(&tainted, &pods(pod_sets, false), at(0));
         assert_eq!(health(&[&with_own(None)]), NodeHealth::Healthy, "nothing can undo it");
         assert_eq!(health(&[&with_own(Some(300))]), NodeHealth::Undecided);
         assert_eq!(health(&[&unknown, &complete(&[])]), NodeHealth::Failed);

@@ -1,5 +1,6 @@
 //! A Node, as topologies see it.
 
+use crds::meta::Taint;
 use engine::topology::HOSTNAME_LABEL;
 use jiff::Timestamp;
 use k8s_openapi::{api::core::v1::Node, apimachinery::pkg::apis::meta::v1::ObjectMeta};
@@ -12,6 +13,8 @@ pub struct WatchedNode {
     pub(super) name: Box<str>,
     pub(super) info: NodeInfo,
     pub(super) readiness: Readiness,
+    /// Its taints with the times at which they were added, which `info` leaves out.
+    pub(super) taints: Vec<Taint>,
 }
 
 /// The condition Ready of a node.
@@ -36,7 +39,12 @@ impl Reduced for WatchedNode {
 
     fn of(node: &Node) -> Self {
         let name = node.metadata.name.as_deref().unwrap_or_default().into();
-        Self { name, info: NodeInfo::of(node), readiness: Readiness::of(node) }
+        let info = NodeInfo::of(node);
+        let listed = node.spec.iter().flat_map(|spec| spec.taints.iter().flatten());
+        let times = listed.map(|taint| taint.time_added.clone());
+        let taints = info.taints.iter().cloned().zip(times);
+        let taints = taints.map(|(taint, time_added)| Taint { time_added, ..taint }).collect();
+        Self { name, info, readiness: Readiness::of(node), taints }
     }
 }
 
