@@ -101,7 +101,9 @@ impl TopologyFixture {
         Ok(self.hub.add_nodes(&spec).await?)
     }
 
+    /// Creates the Topology and the queues while the webhooks answer: another test may restart the manager.
     async fn queues(&self) -> Result<()> {
+        let _answers = shared().await?.keep_manager().await;
         let (api, name) = ("kueue.x-k8s.io/v1beta2", self.namespace());
         let toleration = json!({"key": OWN, "value": name, "effect": "NoSchedule"});
         let objects = [
@@ -151,7 +153,7 @@ impl TopologyFixture {
         Ok(())
     }
 
-    /// Creates a pod while the webhooks answer: another test may start the manager again.
+    /// Creates a pod while the webhooks answer: another test may restart the manager.
     pub(crate) async fn create_pod(&self, pod: Value) -> Result<()> {
         let _answers = shared().await?.keep_manager().await;
         self.pods().create(&PostParams::default(), &serde_json::from_value(pod)?).await?;
