@@ -44,18 +44,17 @@ pub(crate) async fn one_of_two_workers_preempts(
         let what = (name, "is admitted");
         waits::until_workload((hub, namespace), what, 2 * TIMEOUT, admitted).await?;
     }
+    // The victim's statistics are not ordered with the admission of another Workload.
+    let workloads = hub.api::<Workload>(namespace);
+    let is_counted = |all: &[Workload]| all.iter().any(was_evicted);
+    hub.until_all(&workloads, "", "one has an eviction", TIMEOUT, is_counted).await?;
     let (mut n_open, mut evictions) = (0, Vec::new());
     for worker in workers {
         let clones = worker.api::<Workload>(namespace).list(&ListParams::default()).await?.items;
         n_open += clones.iter().filter(|one| one.status.open_gate(MULTI_KUEUE).is_some()).count();
     }
-    for low in hub.api::<Workload>(namespace).list(&ListParams::default()).await?.items {
-        let stats = low.status.scheduling_stats.unwrap_or_default();
-        evictions.extend((!stats.evictions.is_empty()).then_some((
-            low.metadata.name,
-            stats,
-            low.status.conditions,
-        )));
+    for low in workloads.list(&ListParams::default()).await?.items.into_iter().filter(was_evicted) {
+        evictions.push((low.metadata.name, low.status.scheduling_stats, low.status.conditions));
     }
     ensure!((n_open, evictions.len()) == (1, 1), "{n_open} open, evicted: {evictions:#?}");
     for name in ["low-1", "low-2", "urgent"] {
@@ -66,4 +65,9 @@ pub(crate) async fn one_of_two_workers_preempts(
         worker.until_all(&worker.api(namespace), "", "no clone is left", TIMEOUT, none).await?;
     }
     Ok(())
+}
+
+/// Whether the statistics of a Workload name an eviction.
+fn was_evicted(workload: &Workload) -> bool {
+    workload.status.scheduling_stats.as_ref().is_some_and(|stats| !stats.evictions.is_empty())
 }
