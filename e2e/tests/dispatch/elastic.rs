@@ -3,7 +3,11 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Result, ensure};
-use crds::v1beta2::{ClusterQueue, Workload};
+use crds::{
+    meta::find,
+    names::conditions::QUOTA_RESERVED,
+    v1beta2::{ClusterQueue, Workload},
+};
 use e2e::{installation::TIMEOUT, waits::while_pods_end};
 use k8s_openapi::api::{batch::v1::Job, core::v1::Pod};
 use kube::{ResourceExt, api::ListParams};
@@ -72,7 +76,10 @@ async fn an_elastic_job_that_shrinks_leaves_its_room_to_another() -> Result<()> 
     let before = fixture.staying_pods("train").await?;
     fixture.until_queue_uses("4").await?;
     fixture.submit(&objects::job("waiting", 2, "1", 1)).await?;
-    fixture.until_workload("waiting", "waits", |one| !holds(one, "QuotaReserved")).await?;
+    let waits = |one: &Workload| {
+        find(&one.status.conditions, QUOTA_RESERVED).is_some_and(|one| one.status == "False")
+    };
+    fixture.until_workload("waiting", "waits", waits).await?;
 
     fixture.change::<Job>("train", &json!({"spec": {"parallelism": 2}})).await?;
     let has_two = |one: &Workload| one.spec.pod_sets[0].count == Some(2);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use crds::{
-    meta::{find, is_true},
+    meta::find,
     names::conditions::{ACTIVE, QUOTA_RESERVED},
     v1beta2::{ClusterQueue, Workload},
 };
@@ -163,7 +163,9 @@ async fn mend(cluster: &Cluster) -> Result<()> {
         find(&queue.status.conditions, ACTIVE).is_some_and(|one| one.reason == "FlavorNotFound")
     };
     cluster.until(&queues, UNFLAVORED, "has no flavor", TIMEOUT, missing).await?;
-    let waits = |one: &Workload| !is_true(&one.status.conditions, QUOTA_RESERVED);
+    let waits = |one: &Workload| {
+        find(&one.status.conditions, QUOTA_RESERVED).is_some_and(|one| one.status == "False")
+    };
     waits::until_workload((cluster, SPACE), (UNFLAVORED, "waits"), TIMEOUT, waits).await?;
     for (name, _) in contradictions() {
         // They would hold the quota of the queue.
