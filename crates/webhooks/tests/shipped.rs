@@ -39,49 +39,72 @@ fn words(list: &Value) -> Vec<&str> {
     list.as_array().into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
-/// Group and version, resources, and operations of each webhook of a configuration.
-fn registered(file: &str) -> Vec<(String, String, String)> {
+/// A registered webhook.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct RegisteredWebhook {
+    name: String,
+    /// Group and version.
+    version: String,
+    resources: String,
+    operations: String,
+}
+
+/// The webhooks of a configuration.
+fn registered(file: &str) -> Vec<RegisteredWebhook> {
     let configuration: Value = serde_saphyr::from_str(file).expect("YAML");
     let webhooks = configuration["webhooks"].as_array().expect("webhooks").iter();
     let one = |webhook: &Value| {
         let rules = webhook["rules"].as_array().expect("rules");
         assert_eq!(rules.len(), 1, "{webhook}");
         let list = |name: &str| words(&rules[0][name]).join(" ");
-        let version = format!("{}/{}", list("apiGroups"), list("apiVersions"));
-        (version, list("resources"), list("operations"))
+        RegisteredWebhook {
+            name: webhook["name"].as_str().expect("a name").to_owned(),
+            version: format!("{}/{}", list("apiGroups"), list("apiVersions")),
+            resources: list("resources"),
+            operations: list("operations"),
+        }
     };
     webhooks.map(one).collect()
 }
 
-/// The table of docs/reference/kueue.md §5.1, for kinds of jobs from their list.
-fn expected(mutating: bool) -> Vec<(String, String, String)> {
+/// The table of docs/reference/kueue.md §5.1, for kinds of jobs from their list. A name is that of upstream: the letter of the
+/// configuration and the kind.
+fn expected(mutating: bool) -> Vec<RegisteredWebhook> {
     const CREATE: &str = "CREATE";
     const BOTH: &str = "CREATE UPDATE";
     let own = [
-        ("clusterqueues", CREATE, BOTH),
-        ("cohorts", "", BOTH),
-        ("resourceflavors", CREATE, BOTH),
-        (if mutating { "workloads" } else { "workloads workloads/status" }, CREATE, BOTH),
+        ("ClusterQueue", "clusterqueues", CREATE, BOTH),
+        ("Cohort", "cohorts", "", BOTH),
+        ("ResourceFlavor", "resourceflavors", CREATE, BOTH),
+        (
+            "Workload",
+            if mutating { "workloads" } else { "workloads workloads/status" },
+            CREATE,
+            BOTH,
+        ),
     ];
-    let own = own.map(|(resources, mutate, validate)| {
-        ("kueue.x-k8s.io/v1beta2".to_owned(), resources, mutate, validate)
-    });
+    let own = own.map(|one| ("kueue.x-k8s.io/v1beta2".to_owned(), one));
     let jobs = INTEGRATIONS.iter().map(|one| {
         let of_sets = ["deployments", "statefulsets", "leaderworkersets"].contains(&one.plural);
         let mutate = if of_sets { BOTH } else { CREATE };
-        (format!("{}/{}", one.group, one.version), one.plural, mutate, BOTH)
+        (format!("{}/{}", one.group, one.version), (one.kind, one.plural, mutate, BOTH))
     });
-    let all = own.into_iter().chain(jobs).map(|(version, resources, mutate, validate)| {
-        let operations = if mutating { mutate } else { validate };
-        (version, resources.to_owned(), operations.to_owned())
+    let letter = if mutating { 'm' } else { 'v' };
+    let all = own.into_iter().chain(jobs).map(|(version, (kind, resources, mutate, validate))| {
+        RegisteredWebhook {
+            name: format!("{letter}{}.kb.io", kind.to_lowercase()),
+            version,
+            resources: resources.to_owned(),
+            operations: if mutating { mutate } else { validate }.to_owned(),
+        }
     });
-    let mut all: Vec<_> = all.filter(|one| !one.2.is_empty()).collect();
+    let mut all: Vec<_> = all.filter(|one| !one.operations.is_empty()).collect();
     all.sort();
     all
 }
 
 #[test]
-fn webhooks_are_registered_for_the_versions_and_operations_of_kueues() {
+fn webhooks_have_the_names_versions_and_operations_of_kueues() {
     for (file, mutating) in WEBHOOKS.iter().zip([true, false]) {
         let mut registered = registered(file);
         registered.sort();
