@@ -1,7 +1,7 @@
 //! What is listed for a kind, by an API server that records it. The clock is paused: a second passes when nothing is left to do.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     convert::Infallible,
     sync::{Arc, Mutex},
     time::Duration,
@@ -12,7 +12,10 @@ use http::{Request, Response};
 use kube::{Client, client::Body};
 use runtime::{Stop, watch::WatchMetrics};
 use serde_json::{Value, json};
-use tokio::{task::JoinSet, time::timeout};
+use tokio::{
+    task::JoinSet,
+    time::{sleep, timeout},
+};
 
 use super::*;
 use crate::{ObservedFeatures, inputs};
@@ -21,7 +24,8 @@ use crate::{ObservedFeatures, inputs};
 #[derive(Clone, Default)]
 struct Server {
     train_jobs: Vec<Value>,
-    listed: Arc<Mutex<BTreeSet<String>>>,
+    /// How often each list was asked for.
+    listed: Arc<Mutex<BTreeMap<String, usize>>>,
 }
 
 impl Server {
@@ -33,7 +37,7 @@ impl Server {
         // Pods are listed once for each label that selects them.
         let selector = query.split('&').find(|one| one.starts_with("labelSelector"));
         let list = format!("{path} {}", selector.unwrap_or_default());
-        self.listed.lock().expect("the lists").insert(list);
+        *self.listed.lock().expect("the lists").entry(list).or_default() += 1;
         let items = if path.ends_with("/trainjobs") { self.train_jobs } else { vec![] };
         let list = json!({
             "apiVersion": "v1", "kind": "List", "metadata": {"resourceVersion": "1"}, "items": items,
@@ -49,6 +53,11 @@ impl Server {
     }
 
     fn listed(&self) -> BTreeSet<String> {
+        self.counts().into_keys().collect()
+    }
+
+    /// How often each list was asked for.
+    fn counts(&self) -> BTreeMap<String, usize> {
         self.listed.lock().expect("the lists").clone()
     }
 }
@@ -126,4 +135,27 @@ async fn without_a_job_nothing_of_what_jobs_need_is_known_at_once() {
         assert!(!seen.contains(&"job".to_owned()));
         assert!(!server.listed().iter().any(|list| list.contains(needed)), "{needed}");
     }
+}
+
+/// The stores of a follower are filled from the start of the process.
+#[tokio::test(start_paused = true)]
+async fn a_leader_begins_with_the_lists_of_the_follower() {
+    let (server, kinds) = (Server::default(), Kinds::built_in());
+    let mut stores = server.stores();
+    let features = ObservedFeatures { topologies: true, slices: true, failure_recovery: true };
+    let sources = Sources::manager(&mut stores, kinds, Some("kueue-system"), features);
+    let mut tasks = JoinSet::new();
+    tasks.spawn(stores.run());
+    sleep(SECOND).await;
+    let as_follower = server.counts();
+    assert!(as_follower.values().all(|count| *count == 1), "{as_follower:?}");
+
+    let (inputs, mut queues) = inputs();
+    sources.start(&inputs, &mut tasks);
+    let mut n_inputs = 0;
+    while let Ok(batch) = timeout(SECOND, queues.next_inputs()).await {
+        n_inputs += batch.len();
+    }
+    assert!(n_inputs >= as_follower.len(), "{n_inputs} inputs about {as_follower:?}");
+    assert_eq!(server.counts(), as_follower);
 }
