@@ -34,7 +34,7 @@ struct Managers {
     lab: TestLab,
     ports: InstallationPorts,
     first: Program,
-    _second: Program,
+    second: Program,
     second_port: u16,
 }
 
@@ -69,7 +69,7 @@ async fn start() -> Result<Managers> {
     let second = installation.further_manager_with(&blocks).await?;
     installation.aggregate_visibility().await?;
     drop(installation);
-    Ok(Managers { lab, ports, first, _second: second, second_port })
+    Ok(Managers { lab, ports, first, second, second_port })
 }
 
 impl VisibilityFixture {
@@ -136,6 +136,12 @@ impl VisibilityFixture {
     /// The port of the other manager.
     pub(crate) fn second_port(&self) -> u16 {
         self.managers.second_port
+    }
+
+    /// How many writes each manager has sent.
+    pub(crate) async fn writes_of_managers(&self) -> Result<[f64; 2]> {
+        let Managers { first, second, .. } = self.managers;
+        Ok([writes_of(first).await?, writes_of(second).await?])
     }
 
     /// The log of the manager that the API server calls.
@@ -248,4 +254,12 @@ pub(crate) async fn until_with(
         // The API has no watch, so it is asked again.
         sleep_until(Instant::now() + harness::secs(1) / 10).await;
     }
+}
+
+/// The sum of the series of `sluice_writes_total`.
+async fn writes_of(manager: &Program) -> Result<f64> {
+    let metrics = manager.scrape().await?;
+    let lines = metrics.lines().filter(|line| line.starts_with("sluice_writes_total{"));
+    let counts = lines.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok());
+    Ok(counts.sum())
 }

@@ -142,6 +142,17 @@ async fn every_replica_has_the_same_list() -> Result<()> {
 }
 
 #[tokio::test]
+async fn only_the_leader_writes() -> Result<()> {
+    let fixture = VisibilityFixture::new("followers").await?;
+    fixture.apply(&objects::job("one", 1, "2", 1)).await?;
+    let path = fixture.of_cluster_queue("v1beta2");
+    fixture.until(&path, "waits for cpu", waits_for_cpu).await?;
+    let writes = fixture.writes_of_managers().await?;
+    ensure!(writes.iter().filter(|count| **count > 0.0).count() == 1, "{writes:?}");
+    Ok(())
+}
+
+#[tokio::test]
 async fn an_unknown_queue_is_not_found() -> Result<()> {
     let fixture = VisibilityFixture::new("unknown").await?;
     let path = format!("{}/v1beta2/clusterqueues/none/pendingworkloads", crate::fixture::BASE);
