@@ -109,7 +109,7 @@ impl<'a> Installation<'a> {
         Ok(Self::with_defaults((lab, plan, ports), hub, workers))
     }
 
-    /// The same in a worker cluster, with a manager of its own that knows no other cluster.
+    /// An installation in a worker cluster, with a manager of its own that knows no other cluster.
     ///
     /// # Errors
     /// If the lab has no such worker.
@@ -140,7 +140,7 @@ impl<'a> Installation<'a> {
         }
     }
 
-    /// The same with the manager in another cluster of the lab, which is none of its workers.
+    /// This installation with the manager in another cluster of the lab, which is none of its workers.
     ///
     /// # Errors
     /// If the lab has no such cluster.
@@ -149,38 +149,38 @@ impl<'a> Installation<'a> {
         Ok(Self { hub, ..self })
     }
 
-    /// The same with leases of the length that is shipped. On a machine that is as busy as a burst makes it, a hasty leader
-    /// may miss its own deadline, and ends.
+    /// This installation with leases of the shipped length. On a machine that is as busy as a burst makes it, a leader with
+    /// short leases may miss its own deadline, and ends.
     #[must_use]
     pub fn patient(self) -> Self {
         Self { hasty: false, ..self }
     }
 
-    /// The same with programs of another build, and their default log level.
+    /// This installation with programs of another build, and their default log level.
     #[must_use]
     pub fn built_in(self, folder: PathBuf) -> Self {
         Self { build: Some(folder), ..self }
     }
 
-    /// The same with agents that admit by the queues of their workers.
+    /// This installation with agents that admit by the queues of their workers.
     #[must_use]
     pub fn with_queues(self) -> Self {
         Self { queues: true, ..self }
     }
 
-    /// The same with further flags of managers.
+    /// This installation with further flags of managers.
     #[must_use]
     pub fn with_flags(self, flags: Vec<String>) -> Self {
         Self { flags, ..self }
     }
 
-    /// The same with agents that operate Ray and AppWrapper, and reach Ray heads by this proxy.
+    /// This installation with agents that operate Ray and AppWrapper, and reach Ray heads by this proxy.
     #[must_use]
     pub fn with_operators(self, head_proxy: String) -> Self {
         Self { head_proxy: Some(head_proxy), ..self }
     }
 
-    /// The same with RayClusters that manager and agents secure as this text says.
+    /// This installation with RayClusters that manager and agents secure as this text says.
     ///
     /// # Errors
     /// If it cannot be written to a file of the lab.
@@ -190,7 +190,7 @@ impl<'a> Installation<'a> {
         Ok(Self { ray_security: Some(path), ..self })
     }
 
-    /// The same with kinds of jobs that an administrator declares.
+    /// This installation with kinds of jobs that an administrator declares.
     ///
     /// # Errors
     /// If the text has no definitions, or cannot be written to a file of the lab.
@@ -246,7 +246,8 @@ impl<'a> Installation<'a> {
         visibility::aggregate(&self.hub, objects, self.ports.visibility).await
     }
 
-    /// The same with the APIServices and their Service among these objects.
+    /// Applies the APIServices of the visibility API and their Service, which are among these objects, and waits until they are
+    /// available.
     ///
     /// # Errors
     /// As [`Self::aggregate_visibility`].

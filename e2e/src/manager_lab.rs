@@ -30,7 +30,7 @@ impl ManagerLab {
         Self::start_with(json!({"integrations": {"frameworks": frameworks}})).await
     }
 
-    /// The same, with this configuration.
+    /// Installs everything, and starts a manager with this configuration.
     ///
     /// # Errors
     /// If the control plane or the manager does not start.

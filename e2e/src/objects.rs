@@ -25,7 +25,7 @@ pub async fn queue(hub: &Cluster, namespace: &str, cpu: &str, workers: &[&str]) 
     Ok(hub.apply(&text, namespace).await?)
 }
 
-/// The same, of nodes that only pods of this test may use ([`own_nodes`]). A higher priority preempts.
+/// A flavor and queues as of [`queue()`], for nodes that only pods of this test may use ([`own_nodes`]). A higher priority preempts.
 ///
 /// # Errors
 /// If the API server refuses an object.

@@ -32,7 +32,7 @@ pub const IMAGES: [ImageDefinition; 2] = [
 ];
 
 impl ImageDefinition {
-    /// The same without a limit of its size: only published images have one.
+    /// This image without a limit of its size: only published images have one.
     #[must_use]
     pub fn of_any_size(self) -> Self {
         Self { most_bytes: usize::MAX, ..self }

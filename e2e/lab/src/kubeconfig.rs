@@ -60,7 +60,7 @@ pub fn admin(name: &str, server: &str, certs: &Certs) -> Kubeconfig {
     }
 }
 
-/// The same kubeconfig for another address, such as that of a proxy in front of the server.
+/// A kubeconfig for another address, such as that of a proxy in front of the server.
 pub fn at_server(mut kubeconfig: Kubeconfig, server: &str) -> Kubeconfig {
     for cluster in kubeconfig.clusters.iter_mut().filter_map(|named| named.cluster.as_mut()) {
         cluster.server = Some(server.to_owned());
@@ -68,7 +68,7 @@ pub fn at_server(mut kubeconfig: Kubeconfig, server: &str) -> Kubeconfig {
     kubeconfig
 }
 
-/// The same kubeconfig for a holder of `token` instead of the administrator.
+/// A kubeconfig for a holder of `token` instead of the administrator.
 pub fn with_token(mut kubeconfig: Kubeconfig, token: &str) -> Kubeconfig {
     for user in &mut kubeconfig.auth_infos {
         user.auth_info =

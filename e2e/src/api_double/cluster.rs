@@ -198,7 +198,7 @@ impl DoubleFollow {
         Ok(changes.collect())
     }
 
-    /// The same as they are logged.
+    /// The next changes as they are logged.
     pub(super) async fn next_logged(&mut self) -> Result<Vec<RepeatedChange>, DoubleRefusal> {
         loop {
             self.newest.borrow_and_update();

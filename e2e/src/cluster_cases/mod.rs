@@ -42,7 +42,7 @@ pub enum ClusterCase {
     MemoryLimit,
     /// What keeps a container without its image from starting is shown on the manager.
     NoImage,
-    /// The same without its configuration.
+    /// What keeps a container without its configuration from starting is shown on the manager.
     NoConfiguration,
     /// A job of a higher priority takes the place of another one, which starts again later.
     Preemption,

@@ -23,7 +23,7 @@ pub(super) const WORKERS: [&str; 2] = ["worker-1", "worker-2"];
 pub enum CaseNodes {
     /// On the nodes that the workers have.
     OfClusters,
-    /// The same, and one worker has clearly more.
+    /// On the nodes that the workers have, of which one has clearly more.
     Unequal,
     /// On played nodes, which the case gets.
     Played,

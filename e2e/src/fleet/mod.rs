@@ -70,7 +70,7 @@ pub struct AgentFleetReport {
     pub slowest_status: Duration,
     /// Resident memory of the manager while all Jobs run.
     pub resident_bytes: u64,
-    /// The same once it runs again after its end.
+    /// Its resident memory once it runs again after its end.
     pub restarted_bytes: u64,
     /// CPU seconds of the manager until all Jobs ran, and during the changes of status.
     pub cpu_seconds: (f64, f64),

@@ -46,7 +46,7 @@ const CRASH_TIMEOUT: Duration = secs(5);
 /// The installation of one loop, whose programs are restarted after a crash.
 struct CrashEnvironment<'a> {
     installation: Installation<'a>,
-    /// The same installation with agents that secure RayClusters.
+    /// The installation with agents that secure RayClusters.
     secured: Installation<'a>,
     /// Whether the next agent secures RayClusters.
     secures: bool,

@@ -62,7 +62,7 @@ impl ObservedJob<'_> {
         })
     }
 
-    /// The same, of pods that run for so long.
+    /// The Job with pods that run for so long.
     pub(crate) fn job_of(&self, seconds: u32) -> Value {
         let mut job = self.job();
         let annotations = &mut job["spec"]["template"]["metadata"]["annotations"];

@@ -83,7 +83,7 @@ pub(crate) enum Scenario {
     TakenOver,
     /// It runs under ExactlyOnce.
     Leased,
-    /// The same, and a former leader has ended after it has created the clone.
+    /// It runs under ExactlyOnce, and a former leader has ended after it has created the clone.
     LeasedTakenOver,
     /// It runs under ExactlyOnce when the manager ends, until its grant ends.
     Fenced,

@@ -20,7 +20,7 @@ async fn running(test: &str) -> Result<(DispatchFixture, Workload)> {
     running_on(test, "2").await
 }
 
-/// The same on a worker with so much cpu.
+/// A Job `train` of two pods that runs on a worker with so much cpu, and its Workload.
 async fn running_on(test: &str, cpu: &str) -> Result<(DispatchFixture, Workload)> {
     let fixture = DispatchFixture::shared(test).await?;
     fixture.nodes(1, 1, cpu).await?;

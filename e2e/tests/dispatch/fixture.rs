@@ -89,7 +89,7 @@ impl DispatchFixture {
         objects::own_queue(self.hub(), self.namespace(), cpu, &["worker-1", "worker-2"]).await
     }
 
-    /// The same queue under a DispatchPolicy.
+    /// A queue of this test's nodes on both workers, under a DispatchPolicy.
     pub(crate) async fn queue_under(&self, cpu: &str, policy: &Value) -> Result<()> {
         self.queue(cpu).await?;
         let name = self.namespace();
@@ -107,7 +107,7 @@ impl DispatchFixture {
         Ok(self.hub().apply(&text.map(|one| one.to_string()).join("\n---\n"), name).await?)
     }
 
-    /// The same queue. The first worker ranks before the second one, whatever nodes other tests have there.
+    /// A queue of this test's nodes on both workers. The first worker ranks before the second one, whatever nodes other tests have there.
     pub(crate) async fn ordered_queue(&self, cpu: &str) -> Result<()> {
         self.queue_under(cpu, &json!({"strategy": "Ordered"})).await
     }
@@ -208,12 +208,12 @@ impl DispatchFixture {
         self.expect(job, pods, &[RunVerdict::Once]).await
     }
 
-    /// The same, but runs that were stopped before are no harm.
+    /// The Job ran once to its end, runs that were stopped before aside, and nothing of it is left.
     pub(crate) async fn expect_once_in_the_end(&self, job: &str, pods: usize) -> Result<()> {
         self.expect(job, pods, &[RunVerdict::Once, RunVerdict::Moved]).await
     }
 
-    /// The same for a Job of pods that run without an end. They end from now on.
+    /// Ends the pods of a Job that run without an end, and expects what [`Self::expect_once_in_the_end`] does.
     pub(crate) async fn expect_once_when_ended(&self, job: &str, pods: usize) -> Result<()> {
         let outcome = self.expect_once_in_the_end(job, pods);
         let workers = &self.installation.workers;

@@ -37,7 +37,7 @@ impl KindFixture {
         Ok(fixture)
     }
 
-    /// The same before its operators run: started jobs have no pods.
+    /// A namespace of this test and kind before its operators run: started jobs have no pods.
     pub(crate) async fn without_operators(test: &str, tested: KindUnderTest) -> Result<Self> {
         let installation = SharedInstallation::get().await?.installation().await?;
         let test = format!("{test}_{}", tested.kind.plural());
@@ -105,14 +105,14 @@ impl KindFixture {
         self.submit_alone(plan).await
     }
 
-    /// The same without the object that it needs.
+    /// Creates a job with a queue name on the hub, without the object that it needs.
     pub(crate) async fn submit_alone(&self, plan: &JobPlan) -> Result<Value> {
         let mut job = self.tested.job_of(plan);
         job["metadata"]["labels"] = json!({"kueue.x-k8s.io/queue-name": "queue"});
         self.create(job).await
     }
 
-    /// The same for workers. `managedBy` is set here, because the webhook may not know the new queue yet.
+    /// Creates a job for workers on the hub. `managedBy` is set here, because the webhook may not know the new queue yet.
     pub(crate) async fn submit_for_workers(&self, plan: &JobPlan) -> Result<Value> {
         self.provide(plan).await?;
         let mut job = self.tested.job_of(plan);

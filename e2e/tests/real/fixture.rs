@@ -37,7 +37,7 @@ impl RealFixture {
         Self::open_on(test, &WORKERS).await
     }
 
-    /// The same with a queue of these workers.
+    /// Beside other tests, with a queue of these workers.
     pub(crate) async fn open_on(test: &str, workers: &[&str]) -> Result<Self> {
         let shared = SharedInstallation::get().await?;
         let fixture = Self::of(shared, shared.lab.space(test).await?).await?;
@@ -150,7 +150,7 @@ impl RealFixture {
         self.until_ended_within(job, end, 2 * TIMEOUT).await
     }
 
-    /// The same with another deadline.
+    /// The condition with which a Job ends before this deadline.
     pub(crate) async fn until_ended_within(
         &self,
         job: &str,

@@ -80,14 +80,14 @@ impl UnregisteredInstallation {
         Ok(result)
     }
 
-    /// The same for a run that succeeds. Gives what it printed.
+    /// What the program prints in a run that succeeds.
     pub(crate) async fn succeed(&self, arguments: &[&str]) -> Result<String> {
         let result = self.run(arguments).await?;
         ensure!(result.code == 0, "{arguments:?}: {result:?}");
         Ok(result.out)
     }
 
-    /// The same for a run that prints JSON.
+    /// The JSON that the program prints in a run that succeeds.
     pub(crate) async fn json(&self, arguments: &[&str]) -> Result<Value> {
         let out = self.succeed(&[arguments, &["-o", "json"]].concat()).await?;
         serde_json::from_str(&out).with_context(|| format!("{arguments:?} printed {out}"))

@@ -79,7 +79,7 @@ impl VisibilityFixture {
         Self::of(managers, managers.lab.space(test).await?).await
     }
 
-    /// The same while no other test runs.
+    /// A namespace with these queues while no other test runs.
     pub(crate) async fn alone(test: &str) -> Result<Self> {
         let managers = managers().await?;
         Self::of(managers, managers.lab.space_alone(test).await?).await
@@ -107,7 +107,7 @@ impl VisibilityFixture {
         format!("{BASE}/{version}/clusterqueues/{}/pendingworkloads", self.namespace)
     }
 
-    /// The same of a LocalQueue.
+    /// The path of the pending Workloads of a LocalQueue.
     pub(crate) fn of_local_queue(&self, version: &str, name: &str) -> String {
         let namespace = &self.namespace;
         format!("{BASE}/{version}/namespaces/{namespace}/localqueues/{name}/pendingworkloads")
@@ -236,7 +236,7 @@ pub(crate) async fn until(
     until_with(client, path, &[], what, wanted).await
 }
 
-/// The same with headers.
+/// Asks with headers until the response is as wanted.
 pub(crate) async fn until_with(
     client: &Client,
     path: &str,

@@ -58,7 +58,7 @@ pub fn find(report: &dyn Fn(&str)) -> Result<PathBuf> {
     find_in(&cache::root()?, report)
 }
 
-/// The same in a given cache.
+/// Finds the archive of the image in a given cache, or makes it.
 ///
 /// # Errors
 /// As [`find`].

@@ -68,7 +68,7 @@ impl Supervisor {
         self.start_program(launch).map(drop)
     }
 
-    /// The same, for callers that watch the process.
+    /// Starts a program beside the clusters, for callers that watch the process.
     pub(super) fn start_program(&self, launch: &ProgramLaunch) -> Result<Child, String> {
         let log = self.state().program_log(&launch.name);
         let started = self.children.start_program(launch, &log);

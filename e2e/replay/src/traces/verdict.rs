@@ -13,8 +13,8 @@ use crate::{
 /// How long the objects of a step may take.
 pub(super) const SETTLE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The same after a wanted difference, if only those are left or the case is known to end at the step: they may last for the rest of
-/// the case.
+/// How long the objects of a step after a wanted difference may take, if only those are left or the case is known to end at the
+/// step: they may last for the rest of the case.
 const FURTHER_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// How long details that differ may still change once the objects are as recorded.

@@ -25,7 +25,7 @@ pub(crate) struct Sequence {
     /// From the end on the worker to the end on the manager.
     pub(crate) end_on_manager: Quantiles,
     pub(crate) counters: Counters,
-    /// The same requests as the API servers saw them.
+    /// The requests as the API servers saw them.
     pub(crate) audit: Option<BTreeMap<RequestKind, u64>>,
     pub(crate) manager_cpu_seconds: f64,
     pub(crate) agents_cpu_seconds: f64,
