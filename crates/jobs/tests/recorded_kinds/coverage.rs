@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 use crate::{
     kinds_recording::cases,
     lab_tests::{LabTests, has_own, own_tests},
-    life_parts::{PARTS, shows},
+    life_parts::{PARTS, has_part, shows},
 };
 
 const BEGIN: &str = "<!-- generated: table of recorded cases -->\n";
@@ -22,10 +22,11 @@ struct Coverage {
 }
 
 impl Coverage {
-    /// The cell of the table. A part that no test on the lab shows is in brackets.
-    fn cell(self, has_own: bool) -> String {
+    /// The cell of the table. A part that no test on the lab shows is in brackets, and `n/a` is one that the kind does not have.
+    fn cell(self, kind: &str, part: &str) -> String {
         let Self { recorded, on_lab } = self;
-        match (recorded + on_lab, has_own) {
+        match (recorded + on_lab, has_own(kind, part)) {
+            (0, false) if !has_part(kind, part) => "n/a".to_owned(),
             (0, false) => "–".to_owned(),
             (0, true) => "*".to_owned(),
             (_, true) => format!("{recorded}/{on_lab}*"),
@@ -47,7 +48,7 @@ fn table() -> String {
     }
     let head = format!("| kind | {} |\n|{}\n", PARTS.join(" | "), "---|".repeat(PARTS.len() + 1));
     let rows = known.into_iter().map(|(kind, row)| {
-        let cells = row.iter().zip(PARTS).map(|(one, part)| one.cell(has_own(&kind, part)));
+        let cells = row.iter().zip(PARTS).map(|(one, part)| one.cell(&kind, part));
         format!("| {kind} | {} |\n", cells.collect::<Vec<_>>().join(" | "))
     });
     head + &rows.collect::<String>() + "\nTests of their own:\n\n" + &own_tests()

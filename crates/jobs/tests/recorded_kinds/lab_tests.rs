@@ -24,6 +24,7 @@ const OWN: &[(&str, &[&str], &str, &str)] = &[
         "workers",
         "a_job_runs_on_a_worker_and_leaves_no_objects",
     ),
+    ("Job", &["finish"], "one_cluster", "a_job_waits_runs_and_succeeds"),
     (
         "Job",
         &["mirror", "status back", "delete"],

@@ -18,6 +18,26 @@ pub(crate) const PARTS: [&str; 10] = [
     "delete",
 ];
 
+/// Kinds of which pods or roles are reclaimed before the job ends.
+const RECLAIMING: &[&str] = &["Job", "JobSet", "PodGroup", "TrainJob"];
+
+/// Parts that the lives of kinds do not have: kinds that serve do not end, the status of a set stays that of its own pods, a
+/// SparkApplication is not dispatched, and the webhooks of a group are those of its pods.
+const ABSENT: &[(&str, &[&str])] = &[
+    ("LeaderWorkerSet", &["finish", "status back"]),
+    ("PodGroup", &["webhook"]),
+    ("RayCluster", &["finish"]),
+    ("RayService", &["finish"]),
+    ("SparkApplication", &["mirror", "status back"]),
+    ("StatefulSet", &["finish", "status back"]),
+];
+
+/// Whether the life of a kind has a part.
+pub(crate) fn has_part(kind: &str, part: &str) -> bool {
+    let is_absent = ABSENT.iter().any(|(of, parts)| *of == kind && parts.contains(&part));
+    !is_absent && (part != "reclaim" || RECLAIMING.contains(&kind))
+}
+
 /// Whether a case shows a part of the life of its kind.
 pub(crate) fn shows(case: &RecordedCase, part: &str) -> bool {
     // The pods of a group are what is started.
