@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use crate::{compare::Difference, traces::DetailCounts};
+use crate::{
+    compare::Difference,
+    traces::{DetailCounts, MESSAGES},
+};
 
 /// The outcome of a replay. Printed, it ends with `N passed, M failed`.
 #[derive(Debug, Default)]
@@ -60,6 +63,12 @@ impl ReplayReport {
     #[must_use]
     pub fn differing_details(&self) -> &[String] {
         &self.details.differences
+    }
+
+    /// The share of messages of conditions that are as recorded, in percent; 0 if none were compared.
+    #[must_use]
+    pub fn equal_messages_percent(&self) -> usize {
+        self.details.equal_percent(MESSAGES)
     }
 
     /// How many cases were not run.

@@ -19,6 +19,9 @@ const SHORTENED: &[&str] = &["Pod", "Job", "Deployment", "StatefulSet"];
 /// Times and versions within conditions.
 const UNSTEADY: &[&str] = &["lastTransitionTime", "observedGeneration"];
 
+/// The class of messages of conditions.
+pub(crate) const MESSAGES: &str = "messages of conditions";
+
 /// How many details of a class are as recorded, and how many are not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DetailCount {
@@ -43,7 +46,14 @@ impl DetailCounts {
         self.differences.extend(other.differences);
     }
 
-    /// The same, with the case and the step at each difference.
+    /// The share of the details of a class that are as recorded, in percent and rounded down; 0 without details.
+    pub(crate) fn equal_percent(&self, class: &str) -> usize {
+        let count = self.counts.get(class).copied().unwrap_or_default();
+        let percent = (100 * count.same).checked_div(count.same + count.different);
+        percent.unwrap_or_default()
+    }
+
+    /// These details with the case and the step at each difference.
     pub(crate) fn of(mut self, case: &str, step: u64) -> Self {
         for difference in &mut self.differences {
             *difference = format!("{case} step {step}: {difference}");
@@ -91,7 +101,7 @@ fn of_object(recorded: &Value, ours: &Value, names: &TraceNames, details: &mut D
         }
         let lines = comparison::of_values(recorded, now, names);
         let text = |line| format!("{kind}/{name} condition {of}{line}");
-        details.count("messages of conditions", lines.into_iter().map(text).collect());
+        details.count(MESSAGES, lines.into_iter().map(text).collect());
     }
     if SHORTENED.contains(&kind) {
         return;
@@ -181,7 +191,10 @@ mod tests {
         };
         let same = of(workload("waits for 3", "a"));
         assert_eq!((count(&same), same.differences.len()), (vec![(1, 0), (1, 0)], 0));
+        assert_eq!(same.equal_percent(MESSAGES), 100);
         let differs = of(workload("waits", "b"));
+        assert_eq!(differs.equal_percent(MESSAGES), 0);
+        assert_eq!(DetailCounts::default().equal_percent(MESSAGES), 0);
         assert_eq!(count(&differs), [(0, 1), (0, 1)]);
         assert_eq!(
             differs.differences,

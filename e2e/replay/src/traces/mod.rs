@@ -26,7 +26,7 @@ mod setup;
 mod verdict;
 mod wanted_differences;
 
-pub(crate) use details::DetailCounts;
+pub(crate) use details::{DetailCounts, MESSAGES};
 
 pub use case::{TraceCase, TraceSettings};
 pub use clusters::ReplayClusters;
