@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use ::leader::{AdmissionExplanations, ClientMetrics, HOME};
+use ::leader::{AdmissionExplanations, HOME};
 use anyhow::Context;
 use axum::{Router, middleware};
 use config::gates::Gate;
@@ -30,14 +30,11 @@ use crate::{
     certificate_plan::certificate_plan,
     certificates::{self, CalledServers, CertificateSource, METRICS_CERT_DIR},
     components::ManagerComponent,
-    ineffective_settings, integrations,
-    kueue_metrics::{KueueMetrics, MetricsSettings},
-    leader, listen, metrics_access,
+    ineffective_settings, integrations, leader, listen, metrics_access,
     process_parts::{ProcessMetrics, ProcessParts},
     ray_api, resource_names,
     settings::ProcessSettings,
-    visibility::{self, PodsMetrics},
-    webhook_cache,
+    visibility, webhook_cache,
 };
 
 /// Runs until the servers are to stop, or until a task ends.
@@ -47,11 +44,7 @@ pub(crate) async fn run(
     components: &BTreeSet<ManagerComponent>,
     shutdown: &Shutdown,
 ) -> anyhow::Result<()> {
-    let metrics = ProcessMetrics {
-        clients: ClientMetrics::default(),
-        kueue: KueueMetrics::new(MetricsSettings::new(&settings.file, &settings.gates)),
-        pods: PodsMetrics::default(),
-    };
+    let metrics = ProcessMetrics::new(settings);
     let count = metrics.clients.requests.of(HOME);
     let client =
         client::connect(args.kubeconfig.as_deref(), build_info::USER_AGENT, &count).await?;
@@ -290,11 +283,7 @@ mod tests {
     fn the_build_is_a_metric() {
         let mut text = String::new();
         let settings = ProcessSettings::of(Configuration::default());
-        let metrics = ProcessMetrics {
-            clients: ClientMetrics::default(),
-            kueue: KueueMetrics::new(MetricsSettings::new(&settings.file, &settings.gates)),
-            pods: PodsMetrics::default(),
-        };
+        let metrics = ProcessMetrics::new(&settings);
         let registry = registry(&metrics, &settings);
         prometheus_client::encoding::text::encode(&mut text, &registry).expect("text");
         assert!(text.contains("kueue_build_info{git_version=\"v"), "{text}");

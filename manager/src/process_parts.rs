@@ -8,7 +8,9 @@ use runtime::{Shutdown, Stop, watch::Stores};
 use tokio::task::JoinSet;
 
 use crate::{
-    components::ManagerComponent, kueue_metrics::KueueMetrics, settings::ProcessSettings,
+    components::ManagerComponent,
+    kueue_metrics::{KueueMetrics, MetricsSettings},
+    settings::ProcessSettings,
     visibility::PodsMetrics,
 };
 
@@ -32,8 +34,7 @@ pub(crate) struct ProcessParts<'a> {
     pub(crate) tasks: JoinSet<()>,
 }
 
-/// The metrics of a process. Clones share their values.
-#[derive(Clone)]
+/// The metrics of a process.
 pub(crate) struct ProcessMetrics {
     /// Those of clients, and of what the leader does with them.
     pub(crate) clients: ClientMetrics,
@@ -41,6 +42,17 @@ pub(crate) struct ProcessMetrics {
     pub(crate) kueue: KueueMetrics,
     /// Those of the API of pods.
     pub(crate) pods: PodsMetrics,
+}
+
+impl ProcessMetrics {
+    /// Metrics without values, for these settings.
+    pub(crate) fn new(settings: &ProcessSettings) -> Self {
+        Self {
+            clients: ClientMetrics::default(),
+            kueue: KueueMetrics::new(MetricsSettings::new(&settings.file, &settings.gates)),
+            pods: PodsMetrics::default(),
+        }
+    }
 }
 
 impl ProcessParts<'_> {
