@@ -28,7 +28,8 @@ pub struct ReplayTarget {
 pub(crate) struct Reply {
     pub(crate) code: u16,
     pub(crate) body: Value,
-    warnings: Vec<String>,
+    /// `Warning` headers.
+    pub(crate) warnings: Vec<String>,
 }
 
 impl ReplayTarget {

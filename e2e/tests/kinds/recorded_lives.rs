@@ -15,7 +15,7 @@ const OF_EVERY_KIND: [&str; 4] =
 
 /// Of kinds that lack one of these in the recordings here, and of elastic jobs; for parts of a life that none of these shows (table in
 /// docs/kinds.md).
-const OF_OTHERS: [&str; 21] = [
+const OF_OTHERS: [&str; 22] = [
     "Deployment/life/drained",
     "Deployment/life/pods-fail",
     "Deployment/life/scaled",
@@ -29,6 +29,7 @@ const OF_OTHERS: [&str; 21] = [
     "MultiKueue/RayService/deactivated",
     "MultiKueue/XGBoostJob/fails",
     "Pod/life/drained",
+    "PodGroup/life/owned",
     "PodGroup/life/workload-deleted",
     "RayCluster/life/deactivated",
     "RayCluster/life/elastic",

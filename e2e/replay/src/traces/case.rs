@@ -84,7 +84,7 @@ pub struct TraceRequest {
 }
 
 /// An answer.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 pub struct TraceAnswer {
     /// HTTP status.
     pub code: u16,
@@ -94,6 +94,9 @@ pub struct TraceAnswer {
     /// The object of a success.
     #[serde(default)]
     pub object: Option<Value>,
+    /// The quoted texts of `Warning` headers.
+    #[serde(default)]
+    pub warnings: Vec<String>,
 }
 
 /// What changed after a step, in each cluster.

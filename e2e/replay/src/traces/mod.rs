@@ -8,11 +8,13 @@
 //! | `details` | what of an object is counted beside that |
 //! | `placeholders` | names and times that differ from run to run |
 //! | `comparison`, `events` | differences between recorded objects and Events and those of the cluster |
+//! | `answers` | differences between recorded answers and those of the cluster |
 //! | `wanted_differences` | cases that differ on purpose |
 //! | `cut_cases` | cases of which the rest is not compared |
 //! | `verdict` | what is found of a case: when a step has settled, and what a report counts |
 //! | `run` | sends the steps of a case and waits for what was recorded |
 
+mod answers;
 mod case;
 mod clusters;
 mod comparison;

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use super::{
-    SHOWN_KINDS, TRACED_KINDS,
-    case::{TraceAnswer, TraceCase, TraceCluster, TraceOutcome, TraceRequest, TraceStep},
+    SHOWN_KINDS, TRACED_KINDS, answers,
+    case::{TraceCase, TraceCluster, TraceOutcome, TraceRequest, TraceStep},
     clusters::ReplayClusters,
     collection, comparison,
     details::{self, DetailCounts},
@@ -19,7 +19,7 @@ use super::{
     verdict::{CaseDifferences, JudgedCase, Settling, count, judged},
 };
 use crate::{
-    compare::{Difference, Level, same_words},
+    compare::{Difference, Level},
     report::ReplayReport,
     run::{ReplayTarget, Reply, plain},
 };
@@ -162,7 +162,7 @@ async fn steps(
         let mut found = Vec::new();
         if let Some(request) = &step.request {
             let reply = send(clusters, step.cluster, request, names).await?;
-            for Difference { level, text } in answer_differences(step, &reply, names) {
+            for Difference { level, text } in answers::differences(step, &reply, names) {
                 found.push(Difference { level, text: text_of(step, &text) });
             }
         }
@@ -225,40 +225,6 @@ async fn look(
         details.absorb(details::of_step(then, &there, names));
     }
     Ok((lines, details))
-}
-
-fn answer_differences(step: &TraceStep, reply: &Reply, names: &TraceNames) -> Vec<Difference> {
-    let Some(answer) = &step.answer else {
-        return vec![];
-    };
-    let message = reply.body["message"].as_str().unwrap_or_default();
-    if answer.code != reply.code {
-        return vec![of_codes(answer, reply.code, message)];
-    }
-    if let Some(object) = &answer.object {
-        let lines = comparison::of_answer(object, &reply.body, names);
-        return lines
-            .into_iter()
-            .map(|text| Difference { level: Level::Objects, text: format!("answer{text}") })
-            .collect();
-    }
-    let expected = answer.message.as_deref().map(|text| names.fill(text)).unwrap_or_default();
-    let same = same_words(message, &expected) || names.matches(&expected, message);
-    if same || expected.is_empty() {
-        return vec![];
-    }
-    let text = format!("message\n      {message}\n    instead of\n      {expected}");
-    vec![Difference { level: Level::Words, text }]
-}
-
-/// An answer with another code than the recorded one. The recorded words tell one refusal from another of the same code.
-fn of_codes(recorded: &TraceAnswer, code: u16, message: &str) -> Difference {
-    let same_verdict = (recorded.code < 400) == (code < 400);
-    let level = if same_verdict { Level::Code } else { Level::Verdict };
-    let words = recorded.message.as_deref().map(|words| format!(" ({words})"));
-    let words = words.unwrap_or_default();
-    let text = format!("code {code} instead of {}{words}: {message}", recorded.code);
-    Difference { level, text }
 }
 
 /// Sends a request with the names, uids and the time of this run.
@@ -343,23 +309,4 @@ async fn clean_up(target: &ReplayTarget, namespace: &str) -> anyhow::Result<()> 
         target.drop_finalizers(&format!("{path}/{name}")).await?;
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{super::wanted_differences, *};
-
-    #[test]
-    fn a_difference_of_codes_is_wanted_for_the_recorded_words_only() {
-        let wanted = |refusal: &str| {
-            let words =
-                format!("admission webhook \"vtrainjob.kb.io\" denied the request: {refusal}");
-            let answer = TraceAnswer { code: 403, message: Some(words), object: None };
-            let found = [of_codes(&answer, 200, "")];
-            wanted_differences::reason("TrainJob/life/x", &found).is_some()
-        };
-        assert!(wanted("runtime 'nope' not found"));
-        let immutable = "metadata.labels[kueue.x-k8s.io/queue-name]: Invalid value: \"main\": field is immutable";
-        assert!(!wanted(immutable));
-    }
 }
