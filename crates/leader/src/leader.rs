@@ -168,6 +168,7 @@ impl<C: Control<Input: InputSource>> Leader<C> {
     ) where
         B: Future<Output = ()> + Send + 'static,
     {
+        self.explanations.lead();
         let (inputs, received) = inputs();
         let workers = Workers::default();
         let mut tasks = JoinSet::new();

@@ -143,6 +143,12 @@ impl PendingWorkloads {
         }
     }
 
+    /// A Workload that is in a pending queue.
+    #[must_use]
+    pub fn workload(&self, namespace: &str, name: &str) -> Option<&Arc<Workload>> {
+        self.workloads.get(&format!("{namespace}/{name}")).map(|item| &item.workload)
+    }
+
     /// Takes a new or changed LocalQueue; `None` if it was deleted.
     pub fn set_local_queue(&mut self, namespace: &str, name: &str, queue: Option<&LocalQueue>) {
         let key = format!("{namespace}/{name}");

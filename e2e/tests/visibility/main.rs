@@ -3,10 +3,12 @@
 //! | module | scenarios |
 //! |---|---|
 //! | `lists` | order, pages and reasons of pending Workloads; a follower; a replica that starts later |
+//! | `explanations` | what a pending Workload lacks, from the leader and a follower |
 //! | `access` | users with and without rights, tokens, certificates and forged headers |
 //! | `documents` | discovery, OpenAPI, the CA of the API, its switch, its flow control |
 
 mod access;
 mod documents;
+mod explanations;
 mod fixture;
 mod lists;

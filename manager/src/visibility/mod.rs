@@ -7,11 +7,13 @@
 //! | file | concept |
 //! |---|---|
 //! | `observed_queues` | the state of the crate, fed by the stores of the process |
+//! | `explained_events` | the explanations of the replica that leads |
 //! | `server` | requests in flight, and the way of a request |
 //! | [`pods`] | pods of Workloads and their logs |
 //! | `authentication`, `trusted_proxies` | the user of a request: front proxy, client certificate or token |
 
 mod authentication;
+mod explained_events;
 mod observed_queues;
 mod pods;
 mod server;
@@ -60,6 +62,7 @@ pub(crate) async fn start(
     let pending = pending.weighing_usage(usage_weights(file, gates));
     let queues = ObservedQueues::new(pending, parts.explanations.clone());
     tasks.spawn(queues.follow(stores, stop.clone()));
+    tasks.spawn(queues.follow_events(stores, stop.clone()));
     let listed = queues.clone();
     let ready = ready.with("pending-workloads", synced_or_timed_out(move || listed.is_listed()));
     let proxies = TrustedProxies::default();

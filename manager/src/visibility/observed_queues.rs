@@ -1,13 +1,13 @@
-//! Pending Workloads, fed by the stores of the process.
+//! Pending Workloads, fed by the stores of the process, and the explanations that the Events of the leader have.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
-};
+use std::sync::Arc;
 
 use ::leader::AdmissionExplanations;
+use cluster::control::has_explanation;
 use crds::{
     decode::Decode,
+    meta,
+    names::conditions::QUOTA_RESERVED,
     v1beta2::{ClusterQueue, LocalQueue, Workload},
 };
 use parking_lot::RwLock;
@@ -15,9 +15,12 @@ use runtime::{
     Stop,
     watch::{Change, Key, Store, Stores},
 };
+use tokio::sync::{mpsc::Receiver, watch};
 use visibility::{
     PendingPage, PendingWorkloads, QueueReference, answer::PageFailure, api::PendingWorkload,
 };
+
+use super::explained_events::{self, ExplainedEvent};
 
 /// Objects that are taken under one lock. A list may have many, and a reader should not wait for all of them.
 const BATCH: usize = 256;
@@ -28,48 +31,58 @@ pub(super) struct ObservedQueues(Arc<QueueState>);
 
 struct QueueState {
     pending: RwLock<PendingWorkloads>,
-    /// Empty unless this process leads.
     explanations: AdmissionExplanations,
-    workloads_listed: AtomicBool,
-    local_queues_listed: AtomicBool,
-    cluster_queues_listed: AtomicBool,
+    workloads_listed: watch::Sender<bool>,
+    local_queues_listed: watch::Sender<bool>,
+    cluster_queues_listed: watch::Sender<bool>,
 }
 
 /// A kind that the order of pending Workloads depends on.
 trait PendingKind: Sized {
     /// Takes an object; `None` if it was deleted.
-    fn set(pending: &mut PendingWorkloads, key: &Key, object: Option<&Arc<Self>>);
+    fn set(objects: &mut ListedObjects<'_>, key: &Key, object: Option<&Arc<Self>>);
 
     /// Whether the kind was listed.
-    fn listed(state: &QueueState) -> &AtomicBool;
+    fn listed(state: &QueueState) -> &watch::Sender<bool>;
+}
+
+/// What a change of an object changes.
+struct ListedObjects<'a> {
+    pending: &'a mut PendingWorkloads,
+    explanations: &'a AdmissionExplanations,
 }
 
 impl PendingKind for Workload {
-    fn set(pending: &mut PendingWorkloads, key: &Key, object: Option<&Arc<Self>>) {
-        pending.set_workload(namespace(key), &key.name, object);
+    fn set(objects: &mut ListedObjects<'_>, key: &Key, object: Option<&Arc<Self>>) {
+        let before = objects.pending.workload(namespace(key), &key.name);
+        // The leader withdraws a text without an Event, by the same rule.
+        if before.is_some_and(|before| !object.is_some_and(|now| is_explained_alike(before, now))) {
+            objects.explanations.remove(key);
+        }
+        objects.pending.set_workload(namespace(key), &key.name, object);
     }
 
-    fn listed(state: &QueueState) -> &AtomicBool {
+    fn listed(state: &QueueState) -> &watch::Sender<bool> {
         &state.workloads_listed
     }
 }
 
 impl PendingKind for LocalQueue {
-    fn set(pending: &mut PendingWorkloads, key: &Key, object: Option<&Arc<Self>>) {
-        pending.set_local_queue(namespace(key), &key.name, object.map(Arc::as_ref));
+    fn set(objects: &mut ListedObjects<'_>, key: &Key, object: Option<&Arc<Self>>) {
+        objects.pending.set_local_queue(namespace(key), &key.name, object.map(Arc::as_ref));
     }
 
-    fn listed(state: &QueueState) -> &AtomicBool {
+    fn listed(state: &QueueState) -> &watch::Sender<bool> {
         &state.local_queues_listed
     }
 }
 
 impl PendingKind for ClusterQueue {
-    fn set(pending: &mut PendingWorkloads, key: &Key, object: Option<&Arc<Self>>) {
-        pending.set_cluster_queue(&key.name, object.map(Arc::as_ref));
+    fn set(objects: &mut ListedObjects<'_>, key: &Key, object: Option<&Arc<Self>>) {
+        objects.pending.set_cluster_queue(&key.name, object.map(Arc::as_ref));
     }
 
-    fn listed(state: &QueueState) -> &AtomicBool {
+    fn listed(state: &QueueState) -> &watch::Sender<bool> {
         &state.cluster_queues_listed
     }
 }
@@ -78,14 +91,22 @@ fn namespace(key: &Key) -> &str {
     key.namespace.as_deref().unwrap_or_default()
 }
 
+/// Whether an explanation of a Workload still applies: it is pending for the same reason.
+fn is_explained_alike(before: &Workload, now: &Workload) -> bool {
+    let reason = |workload: &Workload| {
+        meta::find(&workload.status.conditions, QUOTA_RESERVED).map(|one| one.reason.clone())
+    };
+    before.metadata.uid == now.metadata.uid && has_explanation(now) && reason(before) == reason(now)
+}
+
 impl ObservedQueues {
     pub(super) fn new(pending: PendingWorkloads, explanations: AdmissionExplanations) -> Self {
         Self(Arc::new(QueueState {
             pending: RwLock::new(pending),
             explanations,
-            workloads_listed: AtomicBool::default(),
-            local_queues_listed: AtomicBool::default(),
-            cluster_queues_listed: AtomicBool::default(),
+            workloads_listed: watch::Sender::new(false),
+            local_queues_listed: watch::Sender::new(false),
+            cluster_queues_listed: watch::Sender::new(false),
         }))
     }
 
@@ -105,6 +126,54 @@ impl ObservedQueues {
                 () = local_queues => {}
                 () = cluster_queues => {}
             }
+        }
+    }
+
+    /// Follows the Events of the replica that leads until `stop`, or until this one does.
+    pub(super) fn follow_events(
+        &self,
+        stores: &Stores,
+        stop: Stop,
+    ) -> impl Future<Output = ()> + Send + use<> {
+        let queues = self.clone();
+        let leads = queues.0.explanations.leads().clone();
+        let (watch, events) = explained_events::watch(stores, leads.clone());
+        let mut workloads_listed = queues.0.workloads_listed.subscribe();
+        async move {
+            let follow = async {
+                // An Event of a Workload that is not known is not kept.
+                let _ = workloads_listed.wait_for(|listed| *listed).await;
+                tokio::join!(watch, queues.handle_events(events));
+            };
+            tokio::select! {
+                () = stop.cancelled() => {}
+                // The end of this task would be that of the process.
+                _ = leads.run_until_cancelled(follow) => stop.cancelled().await,
+            }
+        }
+    }
+
+    async fn handle_events(&self, mut events: Receiver<Change<ExplainedEvent>>) {
+        while let Some(change) = events.recv().await {
+            match change {
+                Change::Apply(event) => self.explain(&event),
+                Change::Reset { objects, .. } => objects.iter().for_each(|one| self.explain(one)),
+                // An Event is deleted when it is old, and the Workload may still wait.
+                Change::Delete(_) | Change::Unavailable { .. } => {}
+            }
+        }
+    }
+
+    /// Keeps the explanation of an Event, if it is about a Workload that waits.
+    fn explain(&self, event: &ExplainedEvent) {
+        let ExplainedEvent { workload: key, uid, text, at } = event;
+        let pending = self.0.pending.read();
+        let known = pending.workload(namespace(key), &key.name);
+        let applies = known.is_some_and(|workload| {
+            workload.metadata.uid.as_deref() == Some(uid) && has_explanation(workload)
+        });
+        if applies {
+            self.0.explanations.observe(key.clone(), Arc::clone(text), *at);
         }
     }
 
@@ -128,18 +197,23 @@ impl ObservedQueues {
             Change::Unavailable { removed, .. } => (Vec::new(), removed),
         };
         for keys in removed.chunks(BATCH) {
-            let mut pending = self.0.pending.write();
-            keys.iter().for_each(|key| K::set(&mut pending, key, None));
+            self.set::<K>(keys.iter().map(|key| (key.clone(), None)));
         }
         for objects in objects.chunks(BATCH) {
-            let mut pending = self.0.pending.write();
-            for object in objects {
-                K::set(&mut pending, &Key::of(&**object), Some(object));
-            }
+            self.set(objects.iter().map(|object| (Key::of(&**object), Some(object))));
         }
         if is_list {
-            K::listed(&self.0).store(true, Ordering::Release);
+            K::listed(&self.0).send_replace(true);
         }
+    }
+
+    fn set<'a, K: PendingKind + 'a>(
+        &self,
+        changed: impl Iterator<Item = (Key, Option<&'a Arc<K>>)>,
+    ) {
+        let QueueState { pending, explanations, .. } = &*self.0;
+        let mut objects = ListedObjects { pending: &mut pending.write(), explanations };
+        changed.for_each(|(key, object)| K::set(&mut objects, &key, object));
     }
 
     /// Whether every kind has been listed once.
@@ -147,7 +221,7 @@ impl ObservedQueues {
         let state = &*self.0;
         let kinds =
             [&state.workloads_listed, &state.local_queues_listed, &state.cluster_queues_listed];
-        kinds.iter().all(|listed| listed.load(Ordering::Acquire))
+        kinds.iter().all(|listed| *listed.borrow())
     }
 
     /// A page of the pending Workloads of a queue.
@@ -211,7 +285,7 @@ mod tests {
             let page = queues.page(&QueueReference::LocalQueue("ns", "lq"), ALL).expect("a page");
             page.into_iter().map(|one| one.explanation).collect::<Vec<_>>()
         };
-        assert_eq!(explained(), [""], "a replica that does not lead");
+        assert_eq!(explained(), [""], "nothing is explained yet");
         let text = Some("Admissible with +1 cpu in flavor default.".into());
         explanations.update(vec![AdmissionExplained { workload: key.clone(), text }]);
         assert_eq!(explained(), ["Admissible with +1 cpu in flavor default."]);
@@ -219,5 +293,49 @@ mod tests {
         assert_eq!(names(&queues), Ok(Vec::new()));
         queues.handle(Change::<ClusterQueue>::Delete(Key { namespace: None, name: "cq".into() }));
         assert_eq!(names(&queues), Err(PageFailure::UnknownQueue));
+    }
+
+    /// A Workload that is refused for this reason.
+    fn refused(uid: &str, reason: &str) -> Arc<Workload> {
+        let condition = json!({"type": "QuotaReserved", "status": "False", "reason": reason, "message": "no room"});
+        let object = json!({
+            "metadata": {"namespace": "ns", "name": "one", "uid": uid},
+            "spec": {"queueName": "lq", "podSets": []}, "status": {"conditions": [condition]},
+        });
+        Arc::new(Workload::decode(&object).expect("a Workload"))
+    }
+
+    #[test]
+    fn an_event_explains_the_workload_of_its_uid_until_the_reason_changes() {
+        let explanations = AdmissionExplanations::default();
+        let pending = PendingWorkloads::new(index::IndexConfig::default());
+        let queues = ObservedQueues::new(pending, explanations.clone());
+        let key = Key { namespace: Some("ns".into()), name: "one".into() };
+        let event = |uid: &str| ExplainedEvent {
+            workload: key.clone(),
+            uid: uid.to_owned(),
+            text: uid.into(),
+            at: jiff::Timestamp::UNIX_EPOCH,
+        };
+        let text = || explanations.get(&key).as_deref().map(str::to_owned);
+        queues.explain(&event("u"));
+        assert_eq!(text(), None, "a Workload that is not known");
+        queues.handle(Change::Apply(refused("u", "WaitingForQuota")));
+        queues.explain(&event("former"));
+        assert_eq!(text(), None, "an earlier Workload of the name");
+        queues.explain(&event("u"));
+        queues.handle(Change::Apply(refused("u", "WaitingForQuota")));
+        assert_eq!(text().as_deref(), Some("u"));
+        queues.handle(Change::Apply(refused("u", "NoMatchingFlavor")));
+        assert_eq!(text(), None, "another reason");
+        queues.explain(&event("u"));
+        queues.handle(Change::Apply(refused("v", "NoMatchingFlavor")));
+        assert_eq!(text(), None, "another Workload of the name");
+        queues.explain(&event("v"));
+        queues.handle(Change::<Workload>::Delete(key.clone()));
+        assert_eq!(text(), None, "a deleted Workload");
+        queues.handle(Change::Apply(refused("v", "Misconfigured")));
+        queues.explain(&event("v"));
+        assert_eq!(text(), None, "the condition says everything");
     }
 }

@@ -121,6 +121,7 @@ pub use self::{
     observed::Observed,
     outbox::{Destination, Order, Purpose, Subject, Target, Ticket, TicketId},
     scheduler_settings::{index_settings, usage_weights},
+    scheduling::has_explanation,
     timers::Reevaluation,
     topology::{WatchedNode, WatchedPod},
     workloads::PodsReadyPolicy,

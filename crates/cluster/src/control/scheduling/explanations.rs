@@ -308,6 +308,12 @@ fn event(note: &str, workload: &Workload) -> EventRecord {
     }
 }
 
+/// Whether a Workload may have an explanation: it was refused quota, and its condition does not say everything.
+#[must_use]
+pub fn has_explanation(workload: &Workload) -> bool {
+    refusal(workload).is_some_and(|(_, condition)| !condition_suffices(condition))
+}
+
 /// A Workload that was refused quota, with the condition.
 fn refusal(workload: &Workload) -> Option<(&Workload, &Condition)> {
     let deactivated = !workload.is_active();

@@ -45,6 +45,7 @@ use index::{
 use jiff::{SignedDuration, Timestamp};
 use runtime::{events::EventRecord, watch::Key};
 
+pub use self::explanations::has_explanation;
 use self::{
     block_admission::PodsReadyGate,
     cycle::{CyclesRun, SchedulingCycles},
