@@ -18,6 +18,7 @@
 //! | [`definitions`] | the CustomResourceDefinitions, generated from the types |
 //! | [`shapes`] | schemas of fields that hold a part of a pod |
 //! | `rules` | cross-field rules of the CRDs, in CEL |
+//! | `user_yaml` | texts of YAML in objects of users |
 //! | `conditions_of`, `finalizers`, `json` | conditions of a status; finalizers; reads and writes of untyped objects |
 
 pub mod cluster;
@@ -42,6 +43,7 @@ mod service_spec;
 pub mod settings;
 pub mod shapes;
 pub mod step;
+mod user_yaml;
 pub mod v1;
 mod v1alpha1;
 pub mod webhook;

@@ -10,6 +10,7 @@ use super::children::JobAttempt;
 use crate::{
     cluster::{ClusterContext, dashboard_address, dashboard_port, version},
     json::{field, items, list, object},
+    user_yaml::decode_user_yaml,
     v1::RayJobSpec,
 };
 
@@ -150,7 +151,7 @@ fn number(value: f32) -> Value {
 /// The runtime environment, if the spec has one.
 fn runtime_env(attempt: &JobAttempt<'_>) -> Option<Map<String, Value>> {
     let yaml = Some(&attempt.spec.runtime_env_yaml).filter(|yaml| !yaml.is_empty())?;
-    serde_saphyr::from_str(yaml).ok()
+    decode_user_yaml(yaml).ok()
 }
 
 fn metadata(spec: &RayJobSpec) -> Option<&Value> {
@@ -216,7 +217,16 @@ fn options(attempt: &JobAttempt<'_>) -> String {
 /// JSON as Go writes it, which escapes what HTML would read.
 fn go_json(value: &Value) -> String {
     let text = value.to_string();
-    text.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '<' => escaped.push_str("\\u003c"),
+            '>' => escaped.push_str("\\u003e"),
+            '&' => escaped.push_str("\\u0026"),
+            _ => escaped.push(character),
+        }
+    }
+    escaped
 }
 
 /// A text as one word of a shell in which nothing is expanded.

@@ -10,6 +10,7 @@ use crate::{
     json::text,
     names,
     settings::OperatorSettings,
+    user_yaml::decode_user_yaml,
     v1::RayJobSpec,
 };
 
@@ -141,7 +142,7 @@ fn check_runtime_env(text: &str) -> Result<(), String> {
     if text.is_empty() {
         return Ok(());
     }
-    let parsed = serde_saphyr::from_str::<serde_json::Map<String, Value>>(text);
+    let parsed = decode_user_yaml::<serde_json::Map<String, Value>>(text);
     parsed.map(|_| ()).map_err(|error| {
         let why = error.to_string();
         // The lines after the first quote the text, which the message has already.
@@ -163,4 +164,22 @@ fn check_limits(spec: &RayJobSpec) -> Result<(), String> {
         return Err(invalid("backoffLimit must be a positive integer"));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write;
+
+    use super::*;
+
+    #[test]
+    fn aliases_do_not_multiply_a_runtime_environment() {
+        let mut text = format!("env_vars: {{a: &a \"{}\"", "<".repeat(10_000));
+        for number in 1..100 {
+            let _ = write!(text, ", b{number}: *a");
+        }
+        text.push('}');
+        let error = check_runtime_env(&text).expect_err("it is refused");
+        assert!(error.starts_with("failed to unmarshal RuntimeEnvYAML: "), "{error:.80}");
+    }
 }

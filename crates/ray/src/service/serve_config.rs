@@ -19,6 +19,7 @@ use crate::{
     json::name,
     names,
     pass::Pass,
+    user_yaml::decode_user_yaml,
 };
 
 /// The path of the applications.
@@ -223,12 +224,30 @@ fn parse(text: &str) -> ParsedConfig {
     if text.trim().is_empty() {
         return Ok(Map::new());
     }
-    let parsed = serde_saphyr::from_str::<Option<Map<String, Value>>>(text);
+    let parsed = decode_user_yaml::<Option<Map<String, Value>>>(text);
     parsed.map(Option::unwrap_or_default).map_err(|error| error.to_string())
 }
 
 impl Dashboard<'_> {
     fn request(&self, method: HeadMethod, url: String, body: Option<Value>) -> HeadRequest {
         HeadRequest { method, url, body, token_secret: self.token_secret.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn aliases_do_not_multiply_a_configuration() {
+        let text = format!("a: &a \"{}\"\nb: [{}]", "<".repeat(10_000), "*a, ".repeat(98) + "*a");
+        assert!(parse(&text).is_err());
+    }
+
+    #[test]
+    fn a_configuration_may_repeat_parts_by_alias() {
+        let text = "a: &a {num_cpus: 1}\nb: {<<: *a}\nc: *a";
+        let expected = json!({"a": {"num_cpus": 1}, "b": {"num_cpus": 1}, "c": {"num_cpus": 1}});
+        assert_eq!(parse(text).map(Value::Object), Ok(expected));
     }
 }
