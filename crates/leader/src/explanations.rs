@@ -4,7 +4,6 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use cluster::control::AdmissionExplained;
-use jiff::Timestamp;
 use parking_lot::RwLock;
 use runtime::{Stop, watch::Key};
 
@@ -14,16 +13,16 @@ pub struct AdmissionExplanations(Arc<ExplanationState>);
 
 #[derive(Debug, Default)]
 struct ExplanationState {
-    texts: RwLock<BTreeMap<Key, ExplanationText>>,
+    texts: RwLock<BTreeMap<Key, KnownExplanation>>,
     /// Cancelled when this process begins to lead.
     leads: Stop,
 }
 
 #[derive(Debug)]
-struct ExplanationText {
+struct KnownExplanation {
     text: Arc<str>,
-    /// The time of its Event; `None` for a text of this process.
-    published_at: Option<Timestamp>,
+    /// It comes from an Event of another process.
+    is_observed: bool,
 }
 
 impl AdmissionExplanations {
@@ -51,7 +50,7 @@ impl AdmissionExplanations {
         for AdmissionExplained { workload, text } in explained {
             match text {
                 Some(text) => {
-                    texts.insert(workload, ExplanationText { text, published_at: None });
+                    texts.insert(workload, KnownExplanation { text, is_observed: false });
                 }
                 None => {
                     texts.remove(&workload);
@@ -60,22 +59,26 @@ impl AdmissionExplanations {
         }
     }
 
-    /// Takes over the text of an Event, unless this process leads or a later one is known.
-    pub fn observe(&self, workload: Key, text: Arc<str>, published_at: Timestamp) {
+    /// Takes over the text of an Event, unless this process leads. Events come in the order in which they were written.
+    pub fn observe(&self, workload: Key, text: Arc<str>) {
         let mut texts = self.0.texts.write();
-        let is_later = texts
-            .get(&workload)
-            .is_none_or(|known| known.published_at.is_some_and(|at| at <= published_at));
-        if is_later && !self.0.leads.is_cancelled() {
-            texts.insert(workload, ExplanationText { text, published_at: Some(published_at) });
+        if !self.0.leads.is_cancelled() {
+            texts.insert(workload, KnownExplanation { text, is_observed: true });
         }
     }
 
-    /// Removes the explanation of a Workload that is not pending any more, or for another reason.
-    pub fn remove(&self, workload: &Key) {
+    /// Removes the text of an Event about a Workload that is not pending any more, or for another reason. Control withdraws its own
+    /// texts: it may observe the Workload earlier.
+    pub fn remove_observed(&self, workload: &Key) {
+        let is_observed = |texts: &BTreeMap<Key, KnownExplanation>| {
+            texts.get(workload).is_some_and(|known| known.is_observed)
+        };
         // Most Workloads have none.
-        if self.0.texts.read().contains_key(workload) {
-            self.0.texts.write().remove(workload);
+        if is_observed(&self.0.texts.read()) {
+            let mut texts = self.0.texts.write();
+            if is_observed(&texts) {
+                texts.remove(workload);
+            }
         }
     }
 
@@ -109,29 +112,30 @@ mod tests {
     }
 
     #[test]
-    fn of_several_events_the_latest_counts() {
+    fn of_several_events_the_last_one_counts() {
         let explanations = AdmissionExplanations::default();
-        let at = |second| Timestamp::from_second(second).expect("a time");
         let text = || explanations.get(&workload()).as_deref().map(str::to_owned);
-        explanations.observe(workload(), "two".into(), at(2));
-        explanations.observe(workload(), "one".into(), at(1));
+        explanations.observe(workload(), "one".into());
+        explanations.observe(workload(), "two".into());
         assert_eq!(text().as_deref(), Some("two"));
-        explanations.observe(workload(), "three".into(), at(3));
-        assert_eq!(text().as_deref(), Some("three"));
-        explanations.remove(&workload());
+        explanations.remove_observed(&workload());
         assert_eq!(text(), None);
     }
 
     #[test]
     fn a_process_that_leads_keeps_known_texts_and_takes_no_events() {
         let explanations = AdmissionExplanations::default();
-        let at = Timestamp::UNIX_EPOCH;
-        explanations.observe(workload(), "of the former leader".into(), at);
+        explanations.observe(workload(), "of the former leader".into());
         explanations.lead();
         assert!(explanations.leads().is_cancelled());
-        explanations.observe(workload(), "late".into(), at);
+        explanations.observe(workload(), "late".into());
         assert_eq!(explanations.get(&workload()).as_deref(), Some("of the former leader"));
         explanations.update(explained(Some("own")));
-        assert_eq!(explanations.get(&workload()).as_deref(), Some("own"));
+        explanations.remove_observed(&workload());
+        assert_eq!(
+            explanations.get(&workload()).as_deref(),
+            Some("own"),
+            "control withdraws its own"
+        );
     }
 }

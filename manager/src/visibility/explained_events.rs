@@ -44,6 +44,13 @@ impl ExplainedEvent {
     }
 }
 
+/// The Events of a list in the order of their times. Those of a watch come in the order of the writes, whatever the clocks of their
+/// leaders.
+pub(super) fn in_order(mut events: Vec<Arc<ExplainedEvent>>) -> Vec<Arc<ExplainedEvent>> {
+    events.sort_by_key(|event| event.at);
+    events
+}
+
 /// The watch of the Events, until `stop`, and what it reports.
 pub(super) fn watch(
     stores: &Stores,
@@ -64,6 +71,19 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn the_last_event_of_a_list_comes_last() {
+        let event = |second| {
+            Arc::new(ExplainedEvent {
+                workload: Key { namespace: Some("ns".into()), name: "one".into() },
+                uid: "u".to_owned(),
+                text: "text".into(),
+                at: Timestamp::from_second(second).expect("a time"),
+            })
+        };
+        assert_eq!(in_order(vec![event(2), event(1)]), [event(1), event(2)]);
+    }
 
     #[test]
     fn the_time_of_an_event_is_that_of_its_last_occurrence() {

@@ -55,9 +55,9 @@ struct ListedObjects<'a> {
 impl PendingKind for Workload {
     fn set(objects: &mut ListedObjects<'_>, key: &Key, object: Option<&Arc<Self>>) {
         let before = objects.pending.workload(namespace(key), &key.name);
-        // The leader withdraws a text without an Event, by the same rule.
+        // The leader withdraws a text with its reason, and has no Event for that.
         if before.is_some_and(|before| !object.is_some_and(|now| is_explained_alike(before, now))) {
-            objects.explanations.remove(key);
+            objects.explanations.remove_observed(key);
         }
         objects.pending.set_workload(namespace(key), &key.name, object);
     }
@@ -157,7 +157,9 @@ impl ObservedQueues {
         while let Some(change) = events.recv().await {
             match change {
                 Change::Apply(event) => self.explain(&event),
-                Change::Reset { objects, .. } => objects.iter().for_each(|one| self.explain(one)),
+                Change::Reset { objects, .. } => {
+                    explained_events::in_order(objects).iter().for_each(|one| self.explain(one));
+                }
                 // An Event is deleted when it is old, and the Workload may still wait.
                 Change::Delete(_) | Change::Unavailable { .. } => {}
             }
@@ -166,14 +168,14 @@ impl ObservedQueues {
 
     /// Keeps the explanation of an Event, if it is about a Workload that waits.
     fn explain(&self, event: &ExplainedEvent) {
-        let ExplainedEvent { workload: key, uid, text, at } = event;
+        let ExplainedEvent { workload: key, uid, text, at: _ } = event;
         let pending = self.0.pending.read();
         let known = pending.workload(namespace(key), &key.name);
         let applies = known.is_some_and(|workload| {
             workload.metadata.uid.as_deref() == Some(uid) && has_explanation(workload)
         });
         if applies {
-            self.0.explanations.observe(key.clone(), Arc::clone(text), *at);
+            self.0.explanations.observe(key.clone(), Arc::clone(text));
         }
     }
 

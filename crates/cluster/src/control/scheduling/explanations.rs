@@ -151,8 +151,12 @@ impl Explanations {
         known.condition_suffices = condition_suffices;
         let earliest = known.earliest(now);
         // What is missing for another reason is not known yet.
-        if other_reason && known.text.take().is_some() {
-            self.published.push(AdmissionExplained { workload: key.clone(), text: None });
+        if other_reason {
+            // Replicas that do not lead drop the text as well, so an equal one needs an Event.
+            known.announced = None;
+            if known.text.take().is_some() {
+                self.published.push(AdmissionExplained { workload: key.clone(), text: None });
+            }
         }
         self.leave_group(key, &former);
         self.schedule(key, earliest);
@@ -255,10 +259,11 @@ impl Explanations {
         now: Timestamp,
     ) -> Option<Arc<str>> {
         let known = self.of.get_mut(key)?;
-        known.explained_at = Some(now);
+        // The text of a former leader may be known, and stays without a first answer.
+        let is_first = known.explained_at.replace(now).is_none();
         let former = std::mem::replace(&mut known.end, end);
         let text: Option<Arc<str>> = text.map(Into::into);
-        if known.text != text {
+        if known.text != text || is_first {
             known.text.clone_from(&text);
             self.published.push(AdmissionExplained { workload: key.clone(), text: text.clone() });
         }
