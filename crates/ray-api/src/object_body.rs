@@ -12,6 +12,15 @@ const FIELD: &str = "computeTemplate";
 /// Fields with the cluster in a RayJob and a RayService; a RayCluster has its groups in its spec.
 const CLUSTER_SPECS: &[&str] = &["rayClusterSpec", "rayClusterConfig"];
 
+/// The most parts of a YAML that aliases may repeat. Nested aliases grow without end.
+const MAX_REPLAYED: usize = 10_000;
+
+/// The most parts that are kept for aliases. A part inside of several anchors is kept for each.
+const MAX_RECORDED: usize = 100_000;
+
+/// What the scalars of a value may have more than its text, in bytes: short texts may repeat their parts.
+const SPARE_BYTES: usize = 64 << 10;
+
 /// A decoded body.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ObjectBody(Value);
@@ -41,7 +50,7 @@ impl ObjectBody {
         }
         if content_type.contains("yaml") {
             let text = std::str::from_utf8(body).ok();
-            let object = text.and_then(|text| serde_saphyr::from_str(text).ok());
+            let object = text.and_then(read_yaml);
             return object.map(Self).ok_or(RayApiRefusal::UnreadableBody("YAML"));
         }
         Err(RayApiRefusal::UnknownContentType(content_type.to_owned()))
@@ -73,6 +82,20 @@ impl ObjectBody {
     pub fn to_json(&self) -> Vec<u8> {
         self.0.to_string().into_bytes()
     }
+}
+
+/// Decodes YAML. Aliases may not make the value much larger than its text, by which the memory for a body is counted.
+fn read_yaml(text: &str) -> Option<Value> {
+    let most = text.len().saturating_add(SPARE_BYTES);
+    let options = serde_saphyr::options! {
+        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: MAX_REPLAYED },
+        budget: serde_saphyr::budget! {
+            max_recorded_anchor_bytes: most.saturating_mul(4),
+            max_recorded_anchor_events: MAX_RECORDED,
+            max_total_scalar_bytes: most,
+        },
+    };
+    serde_saphyr::from_str_with_options(text, options).ok()
 }
 
 fn apply(templates: &BTreeMap<String, ComputeTemplate>, group: &mut Value, role: GroupRole) {
@@ -129,6 +152,15 @@ mod tests {
         assert_eq!(read("application/yaml", b"a: [1"), 400);
         assert_eq!(read("application/yaml", &[0xff]), 400);
         assert_eq!(read("application/vnd.kubernetes.protobuf", b""), 400);
+    }
+
+    #[test]
+    fn aliases_do_not_multiply_a_body() {
+        let text = format!("a: &a \"{}\"\nb: [{}]", "x".repeat(10_000), "*a, ".repeat(98) + "*a");
+        let refused = ObjectBody::read("application/yaml", text.as_bytes());
+        assert!(refused == Err(RayApiRefusal::UnreadableBody("YAML")));
+        let repeated = ObjectBody::read("application/yaml", b"a: &a {b: 1}\nc: *a");
+        assert_eq!(repeated, Ok(body(&json!({"a": {"b": 1}, "c": {"b": 1}}))));
     }
 
     #[test]
