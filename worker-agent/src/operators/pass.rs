@@ -190,7 +190,8 @@ impl OperatorPass {
                     return Ok(unknown_kind(&target));
                 };
                 let write = Write::of("operator-patch", &resource);
-                self.send(write.merge(&self.key(&target), None, &patch)).await
+                let write = write.merge(&self.key(&target), None, &patch);
+                self.send(&target, write).await
             }
             PassOrder::Delete { target, force } => self.delete(target, force).await,
             PassOrder::Ask(request) => Ok(OrderAnswer::Head(self.ask(&request).await)),
@@ -208,7 +209,8 @@ impl OperatorPass {
             return Ok(unknown_kind(&target));
         };
         object["metadata"]["namespace"] = json!(self.id.key.namespace.as_deref());
-        let answer = self.send(Write::of("operator-create", &resource).create(object)).await?;
+        let write = Write::of("operator-create", &resource).create(object);
+        let answer = self.send(&target, write).await?;
         let sent = Instant::now();
         if let OrderAnswer::Refused(Refusal { code: 409, .. }) = &answer
             && let ObjectRead::There(object) = self.read(&target).await?
@@ -233,7 +235,7 @@ impl OperatorPass {
             return Ok(unknown_kind(&target));
         };
         let (write, key) = (Write::of("operator-apply", &resource), self.key(&target));
-        self.send(write.apply(&key, None, names::SECURITY_MANAGER, object)).await
+        self.send(&target, write.apply(&key, None, names::SECURITY_MANAGER, object)).await
     }
 
     /// The key of a CA is made here: a decision has too little randomness for one, and would make it again with every call.
@@ -272,7 +274,7 @@ impl OperatorPass {
             write.delete(&key, only, propagation(&target))
         };
         let n_stored = self.report.stored.len();
-        let answer = self.send(write).await?;
+        let answer = self.send(&target, write).await?;
         // What a deletion answers is the object before it, or a status.
         self.report.stored.truncate(n_stored);
         if !answer.is_refused() {
@@ -300,6 +302,7 @@ impl OperatorPass {
 
     async fn send(
         &mut self,
+        target: &ObjectTarget,
         write: Result<Write, WriteError>,
     ) -> Result<OrderAnswer, Interruption> {
         let refused = |code, message: &str| {
@@ -321,6 +324,10 @@ impl OperatorPass {
             WriteOutcome::Stale => refused(409, &format!("{object} has changed")),
             WriteOutcome::Gone => refused(404, &format!("{object} not found")),
             WriteOutcome::Refused { code, message, .. } => refused(code, &message),
+            // The answer of a cluster that does not serve the kind, or of a program between.
+            WriteOutcome::UnnamedNotFound(_) if self.discover(target).await?.is_none() => {
+                refused(404, &format!("{object} not found"))
+            }
             // It may have been done: the watch will show it.
             WriteOutcome::Unknown(_) | WriteOutcome::UnnamedNotFound(_) => {
                 return Err(Interruption);
@@ -370,7 +377,8 @@ impl OperatorPass {
         fields["status"] = change;
         let resource = self.id.kind.resource();
         let write = Write::of("operator-status", &resource);
-        self.send(write.merge(&self.id.key, Some("status"), &fields)).await
+        let write = write.merge(&self.id.key, Some("status"), &fields);
+        self.send(&ObjectTarget::of(&self.parent), write).await
     }
 
     fn record(&self, warning: bool, reason: &'static str, message: String) {

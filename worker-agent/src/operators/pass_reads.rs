@@ -87,7 +87,10 @@ impl OperatorPass {
     }
 
     /// Asks the API server whether it serves the kind now.
-    async fn discover(&self, target: &ObjectTarget) -> Result<Option<ApiResource>, Interruption> {
+    pub(super) async fn discover(
+        &self,
+        target: &ObjectTarget,
+    ) -> Result<Option<ApiResource>, Interruption> {
         let found = discover(&self.io.client, &target.api_version, &target.kind);
         self.looked_up(target, found).await
     }
