@@ -127,7 +127,10 @@ fn follow_live(view: &DispatchView<'_>, copy: &RemoteCopy) -> Option<DispatchSte
 fn is_to_run(view: &DispatchView<'_>, copy: &RemoteCopy) -> bool {
     let job = &view.hub.job;
     let mut copies = copy.jobs.iter();
-    job.exists && !job.ended && !copies.any(|job| job.finished && !job.status_synced)
+    // An end that the hub does not store is one all the same.
+    job.exists
+        && !job.ended
+        && !copies.any(|job| job.finished && (!job.status_synced || job.end_refused))
 }
 
 /// Copies the final status before finishing the Workload on the hub. If a clone finished for a reason other than

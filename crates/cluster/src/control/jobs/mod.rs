@@ -475,9 +475,10 @@ impl Jobs {
 
     /// Writes what differs between a job and its next state.
     pub(crate) fn write(&mut self, key: &JobKey, change: &JobChange, ctx: &mut Context) {
-        if let Some(tracked) = self.jobs.get(key) {
-            self.statuses.submitted(key, change);
-            submit(key, tracked, change, ctx);
+        if let Some(tracked) = self.jobs.get(key)
+            && submit(key, tracked, change, ctx)
+        {
+            self.statuses.submitted((key, &**tracked.object()), change, ctx.outbox.last_ticket());
         }
     }
 
@@ -512,7 +513,7 @@ impl Jobs {
         if let WriteOutcome::Done(value) = answer {
             let stored = decode_job(kind, &value);
             if let Some(job) = &stored {
-                self.statuses.stored(key, ticket.purpose, job);
+                self.statuses.stored((key, job), ticket, ctx.now);
             }
             tracked.observe_decoded(stored);
             if ticket.purpose == Purpose::Start {

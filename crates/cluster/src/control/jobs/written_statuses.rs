@@ -1,14 +1,14 @@
 //! What the API server makes of the statuses that are written for jobs of worker clusters.
 
 use ::jobs::{GenericJob, JobObject};
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use runtime::writer::WriteOutcome;
 
 use super::{change::JobChange, refused_clears::RefusedClears, stored_statuses::StoredStatuses};
 use crate::control::{
     context::Context,
     job_key::JobKey,
-    outbox::{Purpose, Ticket},
+    outbox::{Purpose, Ticket, TicketId},
 };
 
 /// See the module.
@@ -19,9 +19,18 @@ pub(crate) struct WrittenStatuses {
 }
 
 impl WrittenStatuses {
-    /// A change of a job is written.
-    pub(super) fn submitted(&mut self, job: &JobKey, change: &JobChange) {
-        self.copied.submitted(job, change);
+    /// A change of a job is written, by the write of this ticket.
+    pub(super) fn submitted(
+        &mut self,
+        job: (&JobKey, &JobObject),
+        change: &JobChange,
+        ticket: TicketId,
+    ) {
+        if change.purpose() == Purpose::SyncStatus {
+            let (key, job) = job;
+            let statuses = (job.status(), change.after().status());
+            self.copied.submitted(key, statuses, ticket);
+        }
     }
 
     /// Takes the answer to a write of a job, except the stored object.
@@ -35,14 +44,15 @@ impl WrittenStatuses {
         let (key, job) = job;
         self.clears.answered(key, ticket, answer);
         if ticket.purpose == Purpose::SyncStatus {
-            self.copied.answered(key, job, answer, ctx);
+            self.copied.answered((key, job), ticket.id, answer, ctx);
         }
     }
 
     /// Takes the object that the write of a job has stored.
-    pub(super) fn stored(&mut self, key: &JobKey, purpose: Purpose, job: &JobObject) {
-        if purpose == Purpose::SyncStatus {
-            self.copied.shown(key, job);
+    pub(super) fn stored(&mut self, job: (&JobKey, &JobObject), ticket: &Ticket, now: Timestamp) {
+        if ticket.purpose == Purpose::SyncStatus {
+            let (key, job) = job;
+            self.copied.stored(key, job.status(), (ticket.id, now));
         }
     }
 
@@ -73,7 +83,7 @@ impl WrittenStatuses {
         job.has_status_of(copy) || self.copied.stands_for(key, job, copy)
     }
 
-    /// Whether a copy is over, and the API server does not store that end for the job.
+    /// Whether a copy is over, and the API server does not store that end for the job, however often it is written.
     pub(crate) fn loses_end_of(&self, key: &JobKey, job: &JobObject, copy: &JobObject) -> bool {
         let lacks_end = copy.finished().is_some() && job.finished().is_none();
         lacks_end && self.copied.stands_for(key, job, copy)

@@ -211,9 +211,14 @@ impl Outbox {
         self.reasons.take_turn_or_wait(workload)
     }
 
+    /// The ticket of the write that was just submitted.
+    pub(crate) fn last_ticket(&self) -> TicketId {
+        TicketId::new(self.last_ticket)
+    }
+
     /// The write that was just submitted only explains.
     pub(crate) fn begin_reason(&mut self) {
-        self.reasons.begin(TicketId::new(self.last_ticket));
+        self.reasons.begin(self.last_ticket());
     }
 
     /// Whether the reason of a Workload waits although it may be sent.

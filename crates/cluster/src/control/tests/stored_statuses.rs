@@ -77,31 +77,60 @@ fn the_last_status_is_written_once_if_the_api_server_stores_it_otherwise() {
     }
 }
 
+/// Answers each write of a status in the same way, until the Workload finishes. Returns that decision and its second.
+fn finished(
+    control: &mut ManagerControl,
+    answer_of: impl Fn() -> WriteOutcome,
+) -> (Decisions, u64, Vec<String>) {
+    let mut refusals = Vec::new();
+    for second in 0..600 {
+        let now = NOW + Duration::from_secs(second);
+        let step = control.decide(now);
+        refusals.extend(notes(&step, "StatusRefused"));
+        if orders(&step).contains(&"finish") {
+            return (step, second, refusals);
+        }
+        if orders(&step).contains(&"sync-status") {
+            answer(control, &step, answer_of(), now);
+        }
+    }
+    panic!("the Workload does not finish");
+}
+
 #[test]
 fn a_job_whose_end_is_pruned_gets_an_event_with_the_end_of_its_workload() {
     let mut control =
         dispatched(&json!({}), finished_clone(), &json!({"state": "Done", "active": 0}));
-    let step = control.decide(NOW);
-    done(&mut control, &step, "sync-status", training("31", false, &json!({"active": 0})), NOW);
-    let step = control.decide(NOW);
-    assert_eq!(orders(&step), ["finish"]);
+    let stored = || WriteOutcome::Done(training("31", false, &json!({"active": 0})).into());
+    let (step, second, _) = finished(&mut control, stored);
+    assert!((300..400).contains(&second), "{second}");
     let note = "Training: The workload has finished on worker cluster \"east\" (Succeeded: all done), where its copy has an end that the API \
                 server of the manager cluster does not store; the status of the job stays as it is";
     assert_eq!(notes(&step, "JobEndUnknown"), [note]);
 }
 
 #[test]
-fn a_workload_finishes_if_the_api_server_refuses_the_last_status_of_its_job() {
+fn a_workload_finishes_if_the_api_server_goes_on_to_refuse_the_last_status_of_its_job() {
     for code in [400, 422] {
         let mut control = dispatched(&json!({}), finished_clone(), &json!({"state": "Done"}));
-        let step = control.decide(NOW);
-        answer(&mut control, &step, refused(code), NOW);
-        let step = control.decide(NOW);
-        assert_eq!(orders(&step), ["finish"], "{code}");
+        let (step, second, refusals) = finished(&mut control, || refused(code));
+        assert!((300..400).contains(&second), "{code}: {second}");
         let note = "Training: The status of the copy is refused: status.state: Unsupported value";
-        assert_eq!(notes(&step, "StatusRefused"), [note], "{code}");
+        assert_eq!(refusals.first().map(String::as_str), Some(note), "{code}");
         assert_eq!(notes(&step, "JobEndUnknown").len(), 1, "{code}");
     }
+}
+
+#[test]
+fn an_end_that_is_taken_after_a_refusal_is_not_lost() {
+    let mut control = dispatched(&json!({}), finished_clone(), &json!({"state": "Done"}));
+    let step = control.decide(NOW);
+    answer(&mut control, &step, refused(422), NOW);
+    let (step, now) = next_sync(&mut control, NOW).expect("it is written again");
+    done(&mut control, &step, "sync-status", training("31", false, &json!({"state": "Done"})), now);
+    let step = control.decide(now);
+    assert_eq!(orders(&step), ["finish"]);
+    assert_eq!(notes(&step, "JobEndUnknown"), [""; 0]);
 }
 
 #[test]

@@ -14,7 +14,7 @@ use crate::control::{
         view::{evaluated_workload::EvaluatedWorkload, hub_jobs::observed_jobs},
         workers::worker::Worker,
     },
-    outbox::Purpose,
+    outbox::{Purpose, Target},
     timers::Reevaluation,
 };
 
@@ -27,6 +27,7 @@ pub(crate) fn sync_status(
 ) -> Option<DispatchEffect> {
     workload.record()?;
     let copy_of = |job: &JobKey| worker.jobs.get(job).map(|tracked| tracked.object());
+    evaluate_when_free(workload, ctx);
     let pairs = free_jobs(workload, ctx).into_iter().filter_map(|(key, job)| {
         let copy = copy_of(&key)?;
         let is_shown = workload.jobs.statuses().has_status_of(&key, &job, copy);
@@ -45,6 +46,18 @@ pub(crate) fn sync_status(
         .into_iter()
         .map(|(key, _, after)| (key, JobChange::status(Box::new(after), Purpose::SyncStatus)));
     Some(DispatchEffect::WriteJobs(changes.collect()))
+}
+
+/// A status that was refused, or not stored as it is, is written again although nothing else changes.
+fn evaluate_when_free(workload: EvaluatedWorkload<'_>, ctx: &mut Context) {
+    let EvaluatedWorkload { key, workloads, jobs, .. } = workload;
+    let observed = observed_jobs(key, workloads, jobs).into_iter();
+    let times = observed
+        .filter(|(job, _)| !jobs.is_free(job, ctx))
+        .filter_map(|(job, _)| ctx.outbox.writes().retry_at(&Target::job(job)));
+    if let Some(at) = times.min() {
+        ctx.agenda.at(at, Reevaluation::Workload(key.clone()));
+    }
 }
 
 /// Sets the active pods of the hub's jobs to 0.
