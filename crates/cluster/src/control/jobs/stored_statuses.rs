@@ -60,7 +60,8 @@ impl StoredStatuses {
     pub(super) fn submitted(
         &mut self,
         job: &JobKey,
-        (base, written): (Value, Value),
+        base: Value,
+        written: Value,
         ticket: TicketId,
     ) {
         // What an earlier write of the same status has shown counts on.
@@ -72,7 +73,8 @@ impl StoredStatuses {
     /// Takes the answer to a write of a job, except the stored object.
     pub(super) fn answered(
         &mut self,
-        (key, job): (&JobKey, &JobObject),
+        key: &JobKey,
+        job: &JobObject,
         ticket: TicketId,
         answer: &WriteOutcome,
         ctx: &mut Context,
@@ -83,7 +85,7 @@ impl StoredStatuses {
             WriteOutcome::Refused { code: 400 | 422, message, .. } => {
                 self.report_refusal(key, job, message, ctx);
                 if let Some(known) = self.by_job.get(key) {
-                    self.stored(key, known.base.clone(), (ticket, ctx.now));
+                    self.stored(key, known.base.clone(), ticket, ctx.now);
                 }
             }
             _ => {
@@ -95,12 +97,7 @@ impl StoredStatuses {
     }
 
     /// Records the status that a job shows after the write of this ticket.
-    pub(super) fn stored(
-        &mut self,
-        key: &JobKey,
-        status: Value,
-        (ticket, now): (TicketId, Timestamp),
-    ) {
+    pub(super) fn stored(&mut self, key: &JobKey, status: Value, ticket: TicketId, now: Timestamp) {
         if !self.is_last(key, ticket) {
             return;
         }
@@ -177,11 +174,11 @@ mod tests {
         let (first, last) = (TicketId::new(1), TicketId::new(2));
         let mut statuses = StoredStatuses::default();
         let now = Timestamp::UNIX_EPOCH;
-        statuses.submitted(&key, (json!({}), running.status()), first);
-        statuses.submitted(&key, (running.status(), later.status()), last);
-        statuses.stored(&key, running.status(), (first, now));
+        statuses.submitted(&key, json!({}), running.status(), first);
+        statuses.submitted(&key, running.status(), later.status(), last);
+        statuses.stored(&key, running.status(), first, now);
         assert!(!statuses.stands_for(&key, &running, &later), "the last write has no answer");
-        statuses.stored(&key, running.status(), (last, now));
+        statuses.stored(&key, running.status(), last, now);
         assert!(statuses.stands_for(&key, &running, &later));
     }
 }

@@ -28,8 +28,7 @@ impl WrittenStatuses {
     ) {
         if change.purpose() == Purpose::SyncStatus {
             let (key, job) = job;
-            let statuses = (job.status(), change.after().status());
-            self.copied.submitted(key, statuses, ticket);
+            self.copied.submitted(key, job.status(), change.after().status(), ticket);
         }
     }
 
@@ -44,7 +43,7 @@ impl WrittenStatuses {
         let (key, job) = job;
         self.clears.answered(key, ticket, answer);
         if ticket.purpose == Purpose::SyncStatus {
-            self.copied.answered((key, job), ticket.id, answer, ctx);
+            self.copied.answered(key, job, ticket.id, answer, ctx);
         }
     }
 
@@ -52,7 +51,7 @@ impl WrittenStatuses {
     pub(super) fn stored(&mut self, job: (&JobKey, &JobObject), ticket: &Ticket, now: Timestamp) {
         if ticket.purpose == Purpose::SyncStatus {
             let (key, job) = job;
-            self.copied.stored(key, job.status(), (ticket.id, now));
+            self.copied.stored(key, job.status(), ticket.id, now);
         }
     }
 

@@ -74,7 +74,7 @@ pub struct TicketId(u64);
 /// Routes the answer of an order back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ticket {
-    pub(in crate::control) id: TicketId,
+    pub(crate) id: TicketId,
     /// What was written. Its kind and cluster name the machine that gets the answer.
     pub target: Target,
     /// Why it was written.
@@ -93,7 +93,7 @@ pub struct Order {
 }
 
 impl TicketId {
-    pub(in crate::control) fn new(number: u64) -> Self {
+    pub(crate) fn new(number: u64) -> Self {
         Self(number)
     }
 }
