@@ -67,18 +67,18 @@ impl AdmissionExplanations {
         }
     }
 
+    /// Whether a Workload has the text of an Event. Most have none.
+    #[must_use]
+    pub fn is_observed(&self, workload: &Key) -> bool {
+        self.0.texts.read().get(workload).is_some_and(|known| known.is_observed)
+    }
+
     /// Removes the text of an Event about a Workload that is not pending any more, or for another reason. Control withdraws its own
     /// texts: it may observe the Workload earlier.
     pub fn remove_observed(&self, workload: &Key) {
-        let is_observed = |texts: &BTreeMap<Key, KnownExplanation>| {
-            texts.get(workload).is_some_and(|known| known.is_observed)
-        };
-        // Most Workloads have none.
-        if is_observed(&self.0.texts.read()) {
-            let mut texts = self.0.texts.write();
-            if is_observed(&texts) {
-                texts.remove(workload);
-            }
+        let mut texts = self.0.texts.write();
+        if texts.get(workload).is_some_and(|known| known.is_observed) {
+            texts.remove(workload);
         }
     }
 

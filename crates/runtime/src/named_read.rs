@@ -7,8 +7,8 @@ use serde::de::DeserializeOwned;
 
 use crate::{watch::Key, write::is_absence};
 
-/// The object of this name; `None` if the API server says that it does not exist. `Api::get_opt` takes every 404 for that, also one of a
-/// program between.
+/// The object of this name; `None` if the API server says that it does not exist. `Api::get_opt` also takes a `Status` with the reason
+/// NotFound for that which names no object, as of a resource that is not served.
 ///
 /// # Errors
 /// If the request fails. A 404 that does not name the object is an error, too.

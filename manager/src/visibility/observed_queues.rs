@@ -54,10 +54,13 @@ struct ListedObjects<'a> {
 
 impl PendingKind for Workload {
     fn set(objects: &mut ListedObjects<'_>, key: &Key, object: Option<&Arc<Self>>) {
-        let before = objects.pending.workload(namespace(key), &key.name);
-        // The leader withdraws a text with its reason, and has no Event for that.
-        if before.is_some_and(|before| !object.is_some_and(|now| is_explained_alike(before, now))) {
-            objects.explanations.remove_observed(key);
+        if objects.explanations.is_observed(key) {
+            let before = objects.pending.workload(namespace(key), &key.name);
+            let stays = |before| object.is_some_and(|now| is_explained_alike(before, now));
+            // The leader withdraws a text with its reason, and has no Event for that.
+            if before.is_some_and(|before| !stays(before)) {
+                objects.explanations.remove_observed(key);
+            }
         }
         objects.pending.set_workload(namespace(key), &key.name, object);
     }

@@ -89,7 +89,7 @@ impl StoredStatuses {
                 }
             }
             _ => {
-                if self.is_last(key, ticket) {
+                if self.by_job.get(key).is_some_and(|known| known.ticket == ticket) {
                     self.by_job.remove(key);
                 }
             }
@@ -98,23 +98,16 @@ impl StoredStatuses {
 
     /// Records the status that a job shows after the write of this ticket.
     pub(super) fn stored(&mut self, key: &JobKey, status: Value, ticket: TicketId, now: Timestamp) {
-        if !self.is_last(key, ticket) {
+        let Some(known) = self.by_job.get_mut(key).filter(|known| known.ticket == ticket) else {
+            return;
+        };
+        if known.written == status {
+            self.by_job.remove(key);
             return;
         }
-        match self.by_job.get_mut(key) {
-            Some(known) if known.written != status => {
-                let since = known.shown.as_ref().map_or(now, |shown| shown.since);
-                let lasts = after(since, END_LOST_AFTER) <= now;
-                known.shown = Some(ShownStatus { status, since, lasts });
-            }
-            _ => {
-                self.by_job.remove(key);
-            }
-        }
-    }
-
-    fn is_last(&self, key: &JobKey, ticket: TicketId) -> bool {
-        self.by_job.get(key).is_some_and(|known| known.ticket == ticket)
+        let since = known.shown.as_ref().map_or(now, |shown| shown.since);
+        let lasts = after(since, END_LOST_AFTER) <= now;
+        known.shown = Some(ShownStatus { status, since, lasts });
     }
 
     /// Whether the API server has stored this status of a job for that of its copy, or refuses the latter.

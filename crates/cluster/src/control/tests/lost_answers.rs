@@ -127,24 +127,32 @@ fn a_rejected_check_deactivates_whatever_another_check_wants() {
     assert!(cluster.condition("w", "QuotaReserved").starts_with("True"));
 }
 
+/// The only check of a Workload, in this state.
+fn checked(state: &str) -> Value {
+    let one = json!({"name": "one", "state": state, "message": "no", "lastTransitionTime": "1970-01-01T00:00:00Z"});
+    json!({"status": {"admissionChecks": [one]}})
+}
+
+/// A Workload with a check that was evicted after its admission.
+fn evicted_with_a_check() -> Cluster {
+    let mut cluster = Cluster::new();
+    cluster.check("one");
+    cluster.queue(&json!({"admissionChecksStrategy": {"admissionChecks": [{"name": "one"}]}}));
+    cluster.workload("w", 1, &json!({})).settle();
+    cluster.workload("w", 1, &checked("Ready")).settle();
+    evict(&mut cluster, "preempted");
+    cluster.settle();
+    cluster
+}
+
 /// The release sets the check back to Pending (kueue#10807).
 #[test]
 fn a_check_that_is_rejected_during_an_eviction_deactivates() {
     for released_first in [false, true] {
-        let mut cluster = Cluster::new();
-        cluster.check("one");
-        cluster.queue(&json!({"admissionChecksStrategy": {"admissionChecks": [{"name": "one"}]}}));
-        let state = |state: &str| {
-            let one = json!({"name": "one", "state": state, "message": "no", "lastTransitionTime": "1970-01-01T00:00:00Z"});
-            json!({"status": {"admissionChecks": [one]}})
-        };
-        cluster.workload("w", 1, &json!({})).settle();
-        cluster.workload("w", 1, &state("Ready")).settle();
-        evict(&mut cluster, "preempted");
-        cluster.settle();
+        let mut cluster = evicted_with_a_check();
         cluster.take_writes();
         cluster.take_events();
-        cluster.workload("w", 1, &state("Rejected"));
+        cluster.workload("w", 1, &checked("Rejected"));
         if released_first {
             propose(&mut cluster, Transition::Release);
         }
@@ -174,18 +182,8 @@ fn a_check_that_is_rejected_during_an_eviction_deactivates() {
 /// As one that counts during the eviction that a deactivation began.
 #[test]
 fn an_activation_counts_while_the_pods_of_an_evicted_and_rejected_workload_stop() {
-    let mut cluster = Cluster::new();
-    cluster.check("one");
-    cluster.queue(&json!({"admissionChecksStrategy": {"admissionChecks": [{"name": "one"}]}}));
-    let state = |state: &str| {
-        let one = json!({"name": "one", "state": state, "message": "no", "lastTransitionTime": "1970-01-01T00:00:00Z"});
-        json!({"status": {"admissionChecks": [one]}})
-    };
-    cluster.workload("w", 1, &json!({})).settle();
-    cluster.workload("w", 1, &state("Ready")).settle();
-    evict(&mut cluster, "preempted");
-    cluster.settle();
-    cluster.workload("w", 1, &state("Rejected")).settle();
+    let mut cluster = evicted_with_a_check();
+    cluster.workload("w", 1, &checked("Rejected")).settle();
     assert_eq!(
         cluster.condition("w", "Evicted"),
         "True DeactivatedDueToAdmissionCheck: The workload is deactivated due to AdmissionCheck in Rejected state: \"one\" (no)"

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use ::jobs::{GenericJob, JobObject};
+use jiff::Timestamp;
 
 use super::status_sync::{StatusNews, StatusSyncThrottle};
 use crate::control::{
@@ -27,8 +28,12 @@ pub(crate) fn sync_status(
 ) -> Option<DispatchEffect> {
     workload.record()?;
     let copy_of = |job: &JobKey| worker.jobs.get(job).map(|tracked| tracked.object());
-    evaluate_when_free(workload, ctx);
-    let pairs = free_jobs(workload, ctx).into_iter().filter_map(|(key, job)| {
+    let WritableJobs { free, next_free } = writable_jobs(workload, ctx);
+    // A status that was refused, or not stored as it is, is written again although nothing else changes.
+    if let Some(at) = next_free {
+        ctx.agenda.at(at, Reevaluation::Workload(workload.key.clone()));
+    }
+    let pairs = free.into_iter().filter_map(|(key, job)| {
         let copy = copy_of(&key)?;
         let is_shown = workload.jobs.statuses().has_status_of(&key, &job, copy);
         let after = (!is_shown).then(|| job.with_remote_status(copy))?;
@@ -48,24 +53,12 @@ pub(crate) fn sync_status(
     Some(DispatchEffect::WriteJobs(changes.collect()))
 }
 
-/// A status that was refused, or not stored as it is, is written again although nothing else changes.
-fn evaluate_when_free(workload: EvaluatedWorkload<'_>, ctx: &mut Context) {
-    let EvaluatedWorkload { key, workloads, jobs, .. } = workload;
-    let observed = observed_jobs(key, workloads, jobs).into_iter();
-    let times = observed
-        .filter(|(job, _)| !jobs.is_free(job, ctx))
-        .filter_map(|(job, _)| ctx.outbox.writes().retry_at(&Target::job(job)));
-    if let Some(at) = times.min() {
-        ctx.agenda.at(at, Reevaluation::Workload(key.clone()));
-    }
-}
-
 /// Sets the active pods of the hub's jobs to 0.
 pub(crate) fn clear_active_pods(
     workload: EvaluatedWorkload<'_>,
     ctx: &Context,
 ) -> Option<DispatchEffect> {
-    let idle = free_jobs(workload, ctx).into_iter().filter_map(|(key, job)| {
+    let idle = writable_jobs(workload, ctx).free.into_iter().filter_map(|(key, job)| {
         let after = Box::new(workload.jobs.statuses().with_idle_status(&key, &job)?);
         Some((key, JobChange::status(after, Purpose::Idle)))
     });
@@ -73,10 +66,21 @@ pub(crate) fn clear_active_pods(
     (!changes.is_empty()).then_some(DispatchEffect::WriteJobs(changes))
 }
 
-/// The hub's jobs of the Workload that may be written.
-fn free_jobs(workload: EvaluatedWorkload<'_>, ctx: &Context) -> Vec<(JobKey, Arc<JobObject>)> {
+/// The hub's jobs of a Workload, by whether they may be written now.
+struct WritableJobs {
+    free: Vec<(JobKey, Arc<JobObject>)>,
+    /// When the first of the others may be written, if only time allows it.
+    next_free: Option<Timestamp>,
+}
+
+fn writable_jobs(workload: EvaluatedWorkload<'_>, ctx: &Context) -> WritableJobs {
     let EvaluatedWorkload { key, workloads, jobs, .. } = workload;
     let observed = observed_jobs(key, workloads, jobs).into_iter();
-    let free = observed.filter(|(key, _)| jobs.is_free(key, ctx));
-    free.map(|(key, job)| (key.clone(), Arc::clone(job))).collect()
+    let (free, others): (Vec<_>, Vec<_>) = observed.partition(|(key, _)| jobs.is_free(key, ctx));
+    let times =
+        others.iter().filter_map(|(key, _)| ctx.outbox.writes().retry_at(&Target::job(key)));
+    WritableJobs {
+        next_free: times.min(),
+        free: free.into_iter().map(|(key, job)| (key.clone(), Arc::clone(job))).collect(),
+    }
 }
